@@ -1,0 +1,66 @@
+"""Checks of what users pass in, made once at the public boundary: name, rule, value, remedy."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def as_count(value: Any, argument: str, *, minimum: int = 1) -> int:
+    """``value`` as an integer of at least ``minimum``."""
+    rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise ValueError(f"`{argument}` must be {rule}, got {value!r}.") from None
+    if count < minimum:
+        raise ValueError(f"`{argument}` must be {rule}, got {value!r}.")
+    return count
+
+
+def as_reals(value: Any, argument: str) -> FloatArray:
+    """``value`` as an array of finite real numbers."""
+    array = np.asarray(value)
+    if np.iscomplexobj(array):
+        raise ValueError(f"`{argument}` must be real, got {value!r}.")
+    try:
+        array = array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"`{argument}` must be a real number or an array of them, got {value!r}.") from None
+    if not np.isfinite(array).all():
+        bad = array[~np.isfinite(array)].flat[0]
+        raise ValueError(f"`{argument}` must be finite, got {bad}.")
+    return array
+
+
+def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
+    """``value`` as an array of finite numbers above zero (or at zero, where ``zero`` allows it)."""
+    array = as_reals(value, argument)
+    bad = array < 0 if zero else array <= 0
+    if bad.any():
+        rule = "zero or positive" if zero else "positive"
+        raise ValueError(f"`{argument}` must be {rule}, got {array[bad].flat[0]:g}.")
+    return array
+
+
+def as_real(value: Any, argument: str) -> float:
+    """``value`` as one finite real number."""
+    array = as_reals(value, argument)
+    if array.ndim:
+        raise ValueError(f"`{argument}` must be a single number, got an array of shape {array.shape}.")
+    return float(array)
+
+
+def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
+    """A NumPy generator from None, a seed, or a generator."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise ValueError(f"`rng` must be None, a non-negative integer or a numpy Generator, got {rng!r}.") from None
