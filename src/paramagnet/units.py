@@ -52,29 +52,42 @@ class BinaryUnit:
 
     def log_odds(self, field: Array, curvature: Array | float = 0.0) -> Array:
         """``ln P(high)/P(low)`` in field ``h`` and curvature ``g``."""
-        odds: Array = (self.high - self.low) * (field + (self.low + self.high) * curvature)
+        if not self.symmetric:
+            field = field + (self.low + self.high) * curvature
+        odds: Array = (self.high - self.low) * field
         return odds
 
-    def cumulants(self, field: Array, curvature: Array | float = 0.0) -> tuple[Array, Array, Array, Array]:
-        """The cumulants ``k1, k2, k3, k4`` of ``x``, each to full relative accuracy (``k1`` of bits at ``h = -30``, of
+    def cumulants(self, field: Array, curvature: Array | float = 0.0) -> tuple[Array, Array]:
+        """The cumulants ``k1`` and ``k2`` of ``x``, each to full relative accuracy (``k1`` of bits at ``h = -30``, of
         spins at ``h = 1e-9``, ``k2`` of both at ``h = 300``).
 
-        Complex fields are allowed: the functions are analytic, so an imaginary step carries a derivative.
+        A complex field is a real one with an infinitesimal change as its imaginary part; the results then carry theirs.
         """
         odds = self.log_odds(field, curvature)
-        negative = odds.real < 0
-        decay = np.exp(np.where(negative, odds, -odds))  # at most 1 in magnitude
+        if np.iscomplexobj(odds):
+            k1, k2 = self._real_cumulants(odds.real)
+            change = 1j * (odds.imag / (self.high - self.low))
+            return k1 + change * k2, k2 + change * self.higher_cumulants(k1, k2)[0]
+        return self._real_cumulants(odds)
+
+    def _real_cumulants(self, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        decay = np.exp(-np.abs(odds))
         likely = 1.0 / (1.0 + decay)
         unlikely = decay * likely
-        k2 = (self.high - self.low) ** 2 * likely * unlikely
+        k2: FloatArray = (self.high - self.low) ** 2 * likely * unlikely
         if self.symmetric:
-            k1 = self.high * np.tanh(0.5 * odds)
-        else:
-            k1 = self.low * np.where(negative, likely, unlikely) + self.high * np.where(negative, unlikely, likely)
+            return self.high * np.tanh(0.5 * odds), k2
+        up = odds > 0.0
+        k1: FloatArray = self.high * np.where(up, likely, unlikely)
+        if self.low != 0.0:
+            k1 += self.low * np.where(up, unlikely, likely)
+        return k1, k2
+
+    def higher_cumulants(self, k1: Array, k2: Array) -> tuple[Array, Array]:
+        """``k3`` and ``k4``, which for a binary unit are polynomials in the first two."""
         skew = (self.low + self.high) - 2.0 * k1  # d ln(k2) / dh
         k3 = k2 * skew
-        k4 = k3 * skew - 2.0 * k2 * k2
-        return k1, k2, k3, k4
+        return k3, k3 * skew - 2.0 * k2 * k2
 
     def mean(self, field: Array) -> FloatArray:
         """``E[x]`` in the field ``h``."""

@@ -1,0 +1,180 @@
+"""One layer in its random field: the averages over ``z`` that all of the theory is made of.
+
+In the replica-symmetric theory a unit of a layer feels the field ``h = d + z sqrt(qhat)`` and the curvature
+``g = (selfhat - qhat)/2``, where ``d`` is its bias and ``z ~ N(0, 1)`` stands for the other layer through the random weights. With
+``k1..k4`` the unit's cumulants there, ``E`` the average over ``z``, and the layer's order parameters
+
+    q = E[k1**2]                 overlap of two replicas          ([Y25] eqn:saddle_Qv, eqn:saddle_Qh)
+    Q = E[k2 + k1**2]            self-overlap E<x**2>             (1 for spins; the mean for bits)
+    M = E[k1]                    magnetization
+
+the derivatives follow from partial integration ([Y25] eqn:partial_integration) for any unit. For binary units they are the paper's
+``V = E[k2]``, ``U = E[k1 k2]`` and ``W = dq/dqhat`` ([Y25] appendix B, eqn:I_{l.k}-0 to eqn:I_{l.k}-2).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from paramagnet.theory.quadrature import even_gaussian_rule, gaussian_rule
+from paramagnet.units import Array, BinaryUnit, FloatArray
+
+_STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is taken as E[z k1 k2]/sqrt(qhat)
+
+
+class Layer:
+    """Averages of one layer, each computed when first asked for; arrays of any common shape.
+
+    ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change through everything.
+    ``coarseness`` above 1 trades the accuracy of the averages for speed.
+    """
+
+    def __init__(
+        self, unit: BinaryUnit, bias: FloatArray, qhat: Array, selfhat: Array, coarseness: float = 1.0
+    ) -> None:
+        self.unit, self.bias, self.qhat, self.selfhat = unit, bias, qhat, selfhat
+        self.root = np.sqrt(qhat)
+        self.even = unit.symmetric and not bias.any()
+        curvature = 0.5 * (selfhat - qhat)
+        slope = (unit.high - unit.low) * self.root.real
+        if self.even:
+            self.rule = even_gaussian_rule(slope, coarseness=coarseness)
+            self.field = self.root[..., None] * self.rule.nodes
+        else:
+            self.rule = gaussian_rule(unit.log_odds(bias, curvature.real), slope, coarseness=coarseness)
+            self.field = bias[..., None] + self.root[..., None] * self.rule.nodes
+        self.curvature = curvature[..., None]
+        self.k1, self.k2 = unit.cumulants(self.field, self.curvature)
+
+    @cached_property
+    def _higher(self) -> tuple[Array, Array]:
+        return self.unit.higher_cumulants(self.k1, self.k2)
+
+    @property
+    def k3(self) -> Array:
+        """The third cumulant at the nodes."""
+        return self._higher[0]
+
+    @property
+    def k4(self) -> Array:
+        """The fourth cumulant at the nodes."""
+        return self._higher[1]
+
+    @cached_property
+    def magnetization(self) -> Array:
+        """``M = E[k1]``."""
+        if self.even:
+            return np.zeros_like(self.qhat)
+        return self.rule.average(self.k1)
+
+    @cached_property
+    def overlap(self) -> Array:
+        """``q = E[k1**2]``."""
+        return self.rule.average(self.k1 * self.k1)
+
+    @cached_property
+    def self_overlap(self) -> Array:
+        """``Q = E[k2 + k1**2]``."""
+        if self.unit.symmetric:
+            return np.full_like(self.qhat, self.unit.high**2)
+        if self.unit.low == 0.0:
+            return self.unit.high * self.magnetization
+        return self.variance + self.overlap
+
+    @cached_property
+    def variance(self) -> Array:
+        """``V = E[k2]``, which is ``dM/dd``."""
+        return self.rule.average(self.k2)
+
+    @cached_property
+    def squared_variance(self) -> FloatArray:
+        """``E[k2**2]``, of which the stability is made."""
+        return self.rule.average(self.k2 * self.k2).real
+
+    @cached_property
+    def _k1_k2(self) -> Array:
+        return self.k1 * self.k2
+
+    @cached_property
+    def covariance(self) -> Array:
+        """``U = E[k1 k2]``, half of ``dq/dd``."""
+        if self.even:
+            return np.zeros_like(self.qhat)
+        return self.rule.average(self._k1_k2)
+
+    @cached_property
+    def covariance_slope(self) -> Array:
+        """``E[k2**2 + k1 k3]``, the derivative of ``U`` in the bias.
+
+        The two terms cancel where ``qhat`` is large; ``E[z k1 k2]/sqrt(qhat)`` is the same by partial integration and does not.
+        """
+        steep = self.root.real > _STEEP
+        some = steep.any()
+        if some and steep.all():
+            return self.rule.average(self.rule.nodes * self._k1_k2) / self.root
+        plain = self.rule.average(self.k2 * self.k2 + self.k1 * self.k3)
+        if not some:
+            return plain
+        by_parts = self.rule.average(self.rule.nodes * self._k1_k2) / np.where(steep, self.root, 1.0)
+        return np.where(steep, by_parts, plain)
+
+    @cached_property
+    def _mixed(self) -> Array:
+        """``E[k3 + 2 k1 k2]``: ``dQ/dd``, and twice ``dM/dselfhat``."""
+        if self.unit.symmetric:
+            return np.zeros_like(self.qhat)
+        return self.rule.average(self.k3 + 2.0 * self._k1_k2)
+
+    @cached_property
+    def _mixed_slope(self) -> Array:
+        """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of the former in the bias."""
+        if self.unit.symmetric:
+            return np.zeros_like(self.qhat)
+        return self.rule.average(self.k4 + 2.0 * (self.k2 * self.k2 + self.k1 * self.k3))
+
+    @cached_property
+    def overlap_to_selfhat(self) -> Array:
+        """``dq/dselfhat = E[k1 k3 + 2 k1**2 k2]``, which is also ``-dQ/dqhat``."""
+        if self.unit.symmetric:
+            return np.zeros_like(self.qhat)
+        return self.rule.average(self.k1 * (self.k3 + 2.0 * self._k1_k2))
+
+    @cached_property
+    def overlap_to_qhat(self) -> Array:
+        """``W = dq/dqhat = E[k2**2 - 2 k1**2 k2]``."""
+        if self.unit.symmetric:
+            return self.covariance_slope
+        return self.covariance_slope - self.overlap_to_selfhat
+
+    @cached_property
+    def self_overlap_to_selfhat(self) -> Array:
+        """``dQ/dselfhat = E[k4 + 4 k1 k3 + 2 k2**2 + 4 k1**2 k2]/2``."""
+        return 0.5 * self._mixed_slope + self.overlap_to_selfhat
+
+    @property
+    def jacobian(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """``d(q, Q)/d(qhat, selfhat)``, rows first."""
+        cross = self.overlap_to_selfhat
+        return (self.overlap_to_qhat, cross), (-cross, self.self_overlap_to_selfhat)
+
+    @property
+    def to_bias(self) -> tuple[Array, Array]:
+        """``d(q, Q)/dd`` at fixed ``qhat`` and ``selfhat``."""
+        return 2.0 * self.covariance, self._mixed
+
+    @property
+    def to_bias_slope(self) -> tuple[Array, Array]:
+        """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes ``to_bias`` vanish."""
+        return 2.0 * self.covariance_slope, self._mixed_slope
+
+    @cached_property
+    def log_trace(self) -> FloatArray:
+        """``E ln int p0(x) exp(h x + g x**2)``."""
+        return self.rule.average(self.unit.log_trace(self.field, self.curvature))
+
+    @property
+    def quadrature_error(self) -> FloatArray:
+        """Estimated relative error of the overlap by the Gaussian rule."""
+        return self.rule.error((self.k1 * self.k1).real)

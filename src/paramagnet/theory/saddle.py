@@ -1,0 +1,369 @@
+"""The replica-symmetric saddle point: order parameters and free energy ([Y25] section 3.1).
+
+With ``A = alpha beta**2/(1 + alpha)`` and ``B = beta**2/(1 + alpha)`` the layers feed each other through
+
+    qhat_v = A q_h    selfhat_v = A Q_h    qhat_h = B q_v    selfhat_h = B Q_v         ([Y25] eqn:saddle_Q-hat)
+
+and each answers with its own ``q`` and ``Q`` (``layer.py``). The paper writes this for spin and bit units, whose self-overlaps are 1 and
+the mean; kept as an order parameter, ``Q`` lets the same equations serve any unit. Going once around, from the overlap ``x`` of
+one layer to the other layer and back, gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a bracketed problem
+in one unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive substitution ``x <- F(x)``, by contrast,
+crawls near the spin-glass transition and falls into a 2-cycle for strongly negative biases of bit units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paramagnet._checks import as_positive, as_reals
+from paramagnet.theory.layer import Layer
+from paramagnet.units import Array, BinaryUnit, FloatArray, as_unit
+
+TOLERANCE = 1e-13  # what `residual` stays below
+_MAX_ITERATIONS = 200
+_TINY = 1e-300
+
+
+class ConvergenceError(RuntimeError):
+    """A solver did not reach its tolerance; `result` holds what it had."""
+
+    def __init__(self, message: str, result: object) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """The random machine of [Y25] eqn:initial_RBM: unit types, and arrays of one common shape.
+
+    ``coarseness`` above 1 asks for averages of less accuracy.
+    """
+
+    visible: BinaryUnit
+    hidden: BinaryUnit
+    beta: Array
+    alpha: FloatArray
+    b: FloatArray
+    c: FloatArray
+    coarseness: float = 1.0
+
+    @cached_property
+    def coupling_v(self) -> Array:
+        """``A = alpha beta**2/(1 + alpha)``: what the hidden layer's order parameters count in the visible one."""
+        return self.alpha * self.coupling_h
+
+    @cached_property
+    def coupling_h(self) -> Array:
+        """``B = beta**2/(1 + alpha)``: what the visible layer's order parameters count in the hidden one."""
+        return self.beta * self.beta / (1.0 + self.alpha)
+
+    @property
+    def symmetric_v(self) -> Array:
+        """Where flipping the visible units changes nothing."""
+        return self.visible.symmetric & (self.b == 0.0)
+
+    @property
+    def symmetric_h(self) -> Array:
+        """Where flipping the hidden units changes nothing."""
+        return self.hidden.symmetric & (self.c == 0.0)
+
+    def exchanged(self) -> Ensemble:
+        """The same machine with its layers in exchanged roles."""
+        return Ensemble(
+            self.hidden, self.visible, self.beta, 1.0 / self.alpha, self.c, self.b, self.coarseness
+        )
+
+    def at(self, beta: Array) -> Ensemble:
+        """The same machine at another ``beta``."""
+        return replace(self, beta=beta)
+
+    def select(self, which: Any) -> Ensemble:
+        """Some of the machines, by an index into the arrays."""
+        return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
+
+    def visible_layer(self, qhat: Array, selfhat: Array) -> Layer:
+        """The visible layer at given auxiliary parameters."""
+        return Layer(self.visible, self.b, qhat, selfhat, self.coarseness)
+
+    def hidden_layer(self, qhat: Array, selfhat: Array) -> Layer:
+        """The hidden layer at given auxiliary parameters."""
+        return Layer(self.hidden, self.c, qhat, selfhat, self.coarseness)
+
+
+def make_ensemble(
+    beta: Any, alpha: Any, *, visible: str | BinaryUnit, hidden: str | BinaryUnit, b: Any, c: Any
+) -> Ensemble:
+    """Check the arguments of a public function of the theory and bring them to one shape."""
+    arrays = np.broadcast_arrays(
+        as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
+    )
+    return Ensemble(as_unit(visible, "visible"), as_unit(hidden, "hidden"), *arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class SaddlePoint:
+    """Order parameters of a random machine; floats, or arrays of the arguments' common shape.
+
+    ``q`` are the overlaps and ``Q`` the self-overlaps per layer, ``qhat`` and ``Qhat`` the auxiliary parameters,
+    ``magnetization`` the mean of one unit (the paper's M_v and M_h are ``1/(1+alpha)`` and ``alpha/(1+alpha)`` times it),
+    ``free_energy`` is per unit of the whole machine. ``residual`` is the largest relative violation of the saddle-point equations,
+    ``quadrature_error`` the estimated relative error of the averages in them.
+    """
+
+    beta: Any
+    alpha: Any
+    b: Any
+    c: Any
+    visible: BinaryUnit
+    hidden: BinaryUnit
+    q_v: Any
+    q_h: Any
+    Q_v: Any
+    Q_h: Any
+    qhat_v: Any
+    qhat_h: Any
+    Qhat_v: Any
+    Qhat_h: Any
+    magnetization_v: Any
+    magnetization_h: Any
+    free_energy: Any
+    residual: Any
+    quadrature_error: Any
+    status: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether every residual is within the tolerance."""
+        return self.status == "converged"
+
+    def __repr__(self) -> str:
+        if np.ndim(self.q_v):
+            return f"SaddlePoint({np.size(self.q_v)} points, {self.visible}-{self.hidden}, {self.status})"
+        return (
+            f"SaddlePoint(beta={self.beta:.6g}, alpha={self.alpha:.6g}, {self.visible}-{self.hidden}, q_v={self.q_v:.6g}, "
+            f"q_h={self.q_h:.6g}, free_energy={self.free_energy:.6g}, residual={self.residual:.1e}, {self.status})"
+        )
+
+
+class Solution(NamedTuple):
+    """A solved ensemble: both layers at the saddle point, and how well it is met."""
+
+    ensemble: Ensemble
+    visible: Layer
+    hidden: Layer
+    q_v: Array
+    residual: FloatArray
+
+    def exchanged(self) -> Solution:
+        """The same solution with the layers in exchanged roles."""
+        return Solution(
+            self.ensemble.exchanged(), self.hidden, self.visible, self.hidden.overlap, self.residual
+        )
+
+
+def _around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, Layer]:
+    """From the visible layer's order parameters to the hidden layer and back to the visible one."""
+    # [Y25] eqn:saddle_Q-hat, with self-overlaps
+    coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
+    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap)
+    visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap)
+    return visible, hidden
+
+
+def _find_root(
+    evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    start: FloatArray,
+    upper: float,
+    *,
+    skip: Array,
+    linear: Array,
+    tolerance: float,
+) -> FloatArray:
+    """The root in ``(0, upper]`` of ``phi(x) = ln(F(x)/x)``, elementwise, where ``evaluate`` gives ``F`` and ``dF/dx``.
+
+    Newton's method inside a shrinking bracket, bisection (of ``ln x``) where it would leave it. Steps are taken in ``ln x``, since ``x`` may be
+    as small as exp(2c); where zero is a solution too (``linear``), in ``x``, in which ``phi`` is a straight line near the transition.
+    Elements in ``skip`` are left alone; the others are done after the step that follows ``|phi| <= tolerance``.
+    """
+    low, high = np.zeros_like(start), np.full_like(start, upper)
+    x = np.clip(start, _TINY, upper)
+    done = skip.copy()
+    linear_somewhere = bool(linear.any())
+    for _ in range(_MAX_ITERATIONS):
+        value, slope = evaluate(x)
+        value = np.maximum(value, _TINY)
+        phi = np.log(value / x)
+        rate = slope * x / value - 1.0  # d phi / d ln x, negative at a stable root
+        low, high = np.where(phi > 0.0, x, low), np.where(phi < 0.0, x, high)
+        falling = rate < 0.0
+        step = -phi / np.where(falling, rate, -1.0)
+        newton = x * np.exp(np.minimum(step, 100.0))
+        if linear_somewhere:
+            newton = np.where(linear, x * (1.0 + step), newton)
+        inside = falling & (newton >= low) & (newton <= high)
+        middle = np.sqrt(np.maximum(low, 1e-6 * high) * high)
+        x = np.where(done, x, np.where(inside, newton, middle))
+        done |= (np.abs(phi) <= tolerance) | (high - low <= 2e-16 * high)
+        if done.all():
+            break
+    return x
+
+
+def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+    """The saddle point with the visible layer's order parameters as the unknowns."""
+    upper = max(ensemble.visible.low**2, ensemble.visible.high**2)
+    full = np.full(np.shape(ensemble.beta), upper)
+    both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
+    # Near zero F(x) = x A B k2(v)**2 k2(h)**2: in the paramagnetic phase there is no other root.
+    loop_gain = ensemble.coupling_v * ensemble.coupling_h
+    gain_at_zero = loop_gain * (ensemble.visible.high * ensemble.hidden.high) ** 4
+    unmagnetized = (both_symmetric & (gain_at_zero <= 1.0)) | (
+        ensemble.symmetric_v & (ensemble.coupling_v == 0.0)
+    )
+
+    def overlap_given(self_overlap: Array, guess: FloatArray) -> FloatArray:
+        def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+            visible, hidden = _around(ensemble, x, self_overlap)
+            slope = visible.overlap_to_qhat * hidden.overlap_to_qhat
+            if not ensemble.visible.symmetric:
+                slope = slope - visible.overlap_to_selfhat * hidden.overlap_to_selfhat
+            return visible.overlap, loop_gain * slope
+
+        return _find_root(
+            evaluate, guess, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance
+        )
+
+    if start is None:
+        start = _around(ensemble, full, full)[0].overlap
+    if ensemble.visible.symmetric:
+        self_overlap = full
+        q = overlap_given(self_overlap, start)
+    else:
+        memory = [start]
+
+        def evaluate_outer(self_overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
+            q = memory[0] = overlap_given(self_overlap, memory[0])
+            visible, hidden = _around(ensemble, q, self_overlap)
+            (f_q, f_s), (g_q, g_s) = _product(visible.jacobian, hidden.jacobian)
+            # the inner root moves with the outer unknown: dq/dQ = F_Q/(1 - F_q)
+            slope = g_s + g_q * loop_gain * f_s / (1.0 - loop_gain * f_q)
+            return visible.self_overlap, loop_gain * slope
+
+        nothing = np.zeros(np.shape(ensemble.beta), dtype=bool)
+        guess = np.sqrt(start * upper)
+        self_overlap = _find_root(
+            evaluate_outer, guess, upper, skip=nothing, linear=nothing, tolerance=tolerance
+        )
+        q = overlap_given(self_overlap, memory[0])
+    q = np.where(unmagnetized, 0.0, q)
+    visible, hidden = _around(ensemble, q, self_overlap)
+    residual = np.abs(visible.overlap - q) / np.where(q > 0.0, q, 1.0)
+    residual = np.maximum(residual, np.abs(visible.self_overlap - self_overlap) / self_overlap)
+    return Solution(ensemble, visible, hidden, q, residual)
+
+
+def _product(
+    left: tuple[tuple[Array, Array], tuple[Array, Array]],
+    right: tuple[tuple[Array, Array], tuple[Array, Array]],
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """The product of two 2 x 2 matrices of arrays."""
+    (a, b), (c, d) = left
+    (e, f), (g, h) = right
+    return (a * e + b * g, a * f + b * h), (c * e + d * g, c * f + d * h)
+
+
+def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, tolerance: float = 1e-10) -> Solution:
+    """The saddle point of an ensemble; ``start`` is a guess of ``q_v`` (used where the visible layer is the one solved for).
+
+    The layer with a fixed self-overlap, if there is one, is the one whose overlap is solved for.
+    """
+    if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
+        return _solve_first_layer(ensemble.exchanged(), None, tolerance).exchanged()
+    return _solve_first_layer(ensemble, start, tolerance)
+
+
+def free_energy_density(solution: Solution) -> FloatArray:
+    """``f``, per unit of the machine; for spin and bit units this is [Y25] eqn:free_energy_RS.
+
+        (1+alpha) f = -A/2 (Q_v Q_h - q_v q_h) + (Qhat_v Q_v - qhat_v q_v)/2 + alpha (Qhat_h Q_h - qhat_h q_h)/2
+                      - lnz_v - alpha lnz_h
+
+    with ``lnz`` the average log-trace of a layer. At the saddle point the first three terms add up to ``A/2 (Q_v Q_h - q_v q_h)``.
+    """
+    e, v, h = solution.ensemble, solution.visible, solution.hidden
+    return free_energy_at(
+        e, (v.overlap, v.self_overlap, v.qhat, v.selfhat), (h.overlap, h.self_overlap, h.qhat, h.selfhat)
+    )
+
+
+def free_energy_at(
+    ensemble: Ensemble, visible: tuple[Array, Array, Array, Array], hidden: tuple[Array, Array, Array, Array]
+) -> FloatArray:
+    """``f`` at any order parameters, ``(q, Q, qhat, Qhat)`` per layer; stationary in all eight at the saddle point."""
+    q_v, self_v, qhat_v, selfhat_v = visible
+    q_h, self_h, qhat_h, selfhat_h = hidden
+    alpha = ensemble.alpha
+    trace_v = ensemble.visible_layer(qhat_v, selfhat_v).log_trace
+    trace_h = ensemble.hidden_layer(qhat_h, selfhat_h).log_trace
+    total = (
+        -0.5 * ensemble.coupling_v * (self_v * self_h - q_v * q_h)
+        + 0.5 * (selfhat_v * self_v - qhat_v * q_v)
+        + 0.5 * alpha * (selfhat_h * self_h - qhat_h * q_h)
+        - trace_v
+        - alpha * trace_h
+    )
+    result: FloatArray = total / (1.0 + alpha)
+    return result
+
+
+def solve_saddle_point(
+    beta: Any,
+    alpha: Any,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    b: Any = 0.0,
+    c: Any = 0.0,
+    throw: bool = True,
+) -> SaddlePoint:
+    """Order parameters of a machine with weights from N(0, beta**2/(n + m)), layers of ratio ``alpha = m/n``, biases ``b`` and ``c``.
+
+    Where two symmetric layers without bias leave zero as a second solution (above the spin-glass transition, [Y25]
+    eqn:spin-glass_transition_point), the non-zero one is taken, as in the paper. Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is
+    raised, or with ``throw=False`` a result returned that says so in ``status``.
+    """
+    ensemble = make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c)
+    result = describe(solve_ensemble(ensemble))
+    if throw and not result.converged:
+        raise ConvergenceError(
+            f"The saddle point was not reached within {TOLERANCE:g}: {result.status}. "
+            "Pass `throw=False` to look at the result all the same.",
+            result,
+        )
+    return result
+
+
+def describe(solution: Solution) -> SaddlePoint:
+    """The public result made from a solution."""
+    e, v, h = solution.ensemble, solution.visible, solution.hidden
+    worst = float(np.max(solution.residual, initial=0.0))
+    status = "converged" if worst <= TOLERANCE else f"largest residual {worst:.1e}"
+    point = SaddlePoint(
+        e.beta, e.alpha, e.b, e.c, e.visible, e.hidden,
+        solution.q_v, h.overlap, v.self_overlap, h.self_overlap, v.qhat, h.qhat, v.selfhat, h.selfhat,
+        v.magnetization, h.magnetization, free_energy_density(solution), solution.residual,
+        np.maximum(v.quadrature_error, h.quadrature_error), status,
+    )  # fmt: skip
+    if np.ndim(e.beta):
+        return point
+    scalars = {
+        name: float(value)
+        for name, value in vars(point).items()
+        if isinstance(value, np.ndarray | np.generic)
+    }
+    return replace(point, **scalars)

@@ -1,0 +1,384 @@
+"""The scale of the initial weights: beta_max, where the layers are correlated most ([Y25] eqn:def_beta_max, eqn:beta_max).
+
+The maximum is the root of ``d ln|chi| / d ln beta``, found to about 1e-12; comparing values of ``chi`` would stop at 1e-8. A scan from
+small ``beta`` upwards makes it the first maximum. What a user should know of it beyond the number is kept in `LayerCorrelationMaximum`:
+how sharp it is, whether the replica-symmetric theory is stable there, and, where there is one, the rival at larger ``beta``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paramagnet._checks import as_count, as_real
+from paramagnet.theory.response import correlation, follow_beta, stability_number, state_of
+from paramagnet.theory.saddle import Ensemble, Solution, make_ensemble, solve_ensemble
+from paramagnet.units import Array, BinaryUnit, FloatArray
+
+_FIRST = 0.45  # the scan starts here; below, |chi| grows as beta**2 for every unit type
+_RATIO = 1.15  # from one point of the scan to the next,
+_FINE_RATIO = 1.05  # and where there may be several maxima
+_CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
+_LAST = 2000.0  # and where it gives up
+_BLOCK = 128  # machines treated together
+_FLAT = 0.25  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
+_RIVAL_REACH = 300.0  # how far beyond the maximum a rival is looked for, as a factor
+_NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
+_LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
+
+
+class ReplicaSymmetryWarning(UserWarning):
+    """The replica-symmetric theory is unstable where the maximum lies: its value there is not to be trusted."""
+
+
+class MaximumWarning(UserWarning):
+    """The maximum exists but is doubtful as a scale: it is flat, or a higher one lies at larger beta."""
+
+
+class NoMaximumError(ValueError):
+    """The layer correlation has no maximum; `result` says what was found instead."""
+
+    def __init__(self, message: str, result: LayerCorrelationMaximum) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCorrelationMaximum:
+    """beta_max and what there is to know about it; floats and a string, or arrays of the arguments' common shape.
+
+    ``value`` is the layer correlation there (its slope where symmetry makes it vanish), ``curvature`` is ``d2 ln|chi|/d(ln beta)2``, ``stability``
+    the de Almeida-Thouless number, ``rival`` the beta of a higher maximum further on (nan if none was seen), ``jump`` whether the
+    layer correlation jumps or diverges there instead of having a smooth maximum.
+
+    ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the spin-glass transition, in closed
+    form), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0), ``"jump"``, ``"none"``.
+    """
+
+    beta: Any
+    alpha: Any
+    b: Any
+    c: Any
+    visible: BinaryUnit
+    hidden: BinaryUnit
+    value: Any
+    curvature: Any
+    stability: Any
+    rival: Any
+    status: Any
+
+
+class _Peak(NamedTuple):
+    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of ``ln|chi|``, overlap ``q_v``."""
+
+    low: FloatArray
+    high: FloatArray
+    guess: FloatArray
+    curvature: FloatArray
+    height: FloatArray
+    overlap: FloatArray
+
+
+def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``ln|chi|`` and ``q_v`` on a grid; ``ensemble`` holds a column of machines, ``log_beta`` a row."""
+    beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
+    at = Ensemble(ensemble.visible, ensemble.hidden, beta, alpha, b, c, coarseness=1.7)
+    solution = solve_ensemble(at, tolerance=1e-3)
+    values = correlation(state_of(solution), np.asarray(at.symmetric_v), np.asarray(at.symmetric_h))
+    return np.log(np.maximum(np.abs(values), 1e-320)), solution.q_v
+
+
+def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where, in steps from the middle one, five equally spaced values have their maximum, and the second derivative there."""
+    left2, left, middle, right, right2 = values.T
+    a1 = (left2 - 8.0 * left + 8.0 * right - right2) / 12.0
+    a2 = (-left2 + 16.0 * left - 30.0 * middle + 16.0 * right - right2) / 24.0
+    a3 = (-left2 + 2.0 * left - 2.0 * right + right2) / 12.0
+    a4 = (left2 - 4.0 * left + 6.0 * middle - 4.0 * right + right2) / 24.0
+    parabola = left - 2.0 * middle + right
+    t = np.clip(0.5 * (left - right) / np.minimum(parabola, -1e-300), -0.9, 0.9)
+    for _ in range(4):
+        second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
+        first = a1 + t * (2.0 * a2 + t * (3.0 * a3 + 4.0 * a4 * t))
+        t = np.clip(t - first / np.where(second < 0.0, second, np.minimum(parabola, -1e-300)), -0.95, 0.95)
+    second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
+    return t, np.where(second < 0.0, second, np.minimum(parabola, -1e-300))
+
+
+def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> _Peak:
+    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where there is none."""
+    step = np.log(ratio)
+    n_machines = ensemble.alpha.shape[0]
+    peak = _Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
+    pending = np.arange(n_machines)
+    grid = np.empty(0)
+    values = overlaps = np.empty((n_machines, 0))
+    while pending.size and (not grid.size or grid[-1] < np.log(stop)):
+        chunk = _CHUNK // 2 if grid.size else _CHUNK
+        more = np.log(start) + step * np.arange(grid.size, grid.size + chunk)
+        new_values, new_overlaps = _scan_values(ensemble.select((pending, None)), more)
+        values = np.concatenate([values, new_values], axis=1)
+        overlaps = np.concatenate([overlaps, new_overlaps], axis=1)
+        grid = np.concatenate([grid, more])
+        inner = values[:, 2:-2]
+        is_peak = (inner >= values[:, 1:-3]) & (inner > values[:, 3:-1])
+        found = is_peak.any(axis=1)
+        middle = 2 + is_peak[found].argmax(axis=1)
+        five = values[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-2, 3)]
+        offset, second = _quartic_peak(five)
+        at = pending[found]
+        peak.low[at], peak.high[at] = grid[middle - 1], grid[middle + 1]
+        peak.guess[at] = grid[middle] + step * offset
+        peak.curvature[at] = second / step**2
+        peak.height[at] = five[:, 2]
+        peak.overlap[at] = overlaps[found][np.arange(middle.size), middle]
+        pending, values, overlaps = pending[~found], values[~found], overlaps[~found]
+    return peak
+
+
+def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, Solution, Array]:
+    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the derivative of ``g`` there (the curvature), the
+    solution at the last points evaluated, and whether ``g`` jumps through zero.
+
+    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of third order, kept
+    inside a shrinking bracket.
+    """
+    low, high, x = peak.low.copy(), peak.high.copy(), peak.guess.copy()
+    curvature = peak.curvature
+    done = np.zeros(x.shape, dtype=bool)
+    jump = np.zeros(x.shape, dtype=bool)
+    log_q, log_q_slope = np.log(peak.overlap), np.zeros_like(x)
+    machines = ensemble.select((slice(None), None))
+    change = np.zeros_like(x)
+    for i in range(100):
+        delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
+        offsets = delta[:, None] * _NEIGHBOURS
+        guess = np.exp(
+            np.minimum(log_q + log_q_slope * change, 0.0)[:, None] + log_q_slope[:, None] * offsets
+        )
+        beta = np.exp(x[:, None] + offsets)
+        alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
+        solution = solve_ensemble(replace(machines, beta=beta, alpha=alpha, b=b, c=c), guess)
+        motion = follow_beta(solution)
+        slopes = motion.derivative / motion.value
+        g, q = slopes[:, 1], solution.q_v[:, 1]
+        first = (slopes[:, 2] - slopes[:, 0]) / (2.0 * delta)
+        second = (slopes[:, 2] - 2.0 * g + slopes[:, 0]) / (delta * delta)
+        log_q, log_q_slope = np.log(q), motion.overlap_derivative[:, 1] / q
+        low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
+        curvature = np.where(first < 0.0, first, curvature)
+        halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
+        inside = (
+            (x + halley > low)
+            & (x + halley < high)
+            & (first < 0.0)
+            & (np.abs(halley) < 2.0 * np.abs(g / curvature))
+        )
+        inside &= np.abs(halley) < 0.5 * np.abs(change) if i else np.True_  # steps must shrink fast
+        change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
+        close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
+        collapsed = high - low < 1e-13
+        jump |= collapsed & ~close & ~done & (np.abs(g) > 1e-4)
+        x = x + change
+        done |= close | collapsed
+        if done.all():
+            break
+    return x, curvature, solution, jump
+
+
+_FIELDS = ("beta", "value", "curvature", "stability", "rival")
+
+
+def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
+    """Two symmetric layers without biases: the layer correlation diverges at the spin-glass transition."""
+    alpha = ensemble.alpha
+    result: dict[str, Any] = dict.fromkeys(_FIELDS)
+    # [Y25] eqn:spin-glass_transition_point, eqn:beta-max-condition_ising
+    beta_critical = np.sqrt(np.sqrt(alpha) + 1.0 / np.sqrt(alpha)) / (
+        ensemble.visible.high * ensemble.hidden.high
+    )
+    result["beta"] = beta_critical
+    result["value"] = result["curvature"] = np.full(alpha.shape, -np.inf)
+    result["stability"] = np.zeros(alpha.shape)
+    result["rival"] = np.full(alpha.shape, np.nan)
+    result["status"] = np.full(alpha.shape, "transition", dtype=object)
+    return result
+
+
+def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
+    """The first maxima of a block of machines (one-dimensional arrays), by a scan with steps of ``ratio``; rivals are looked for with fine steps."""
+    shape = ensemble.alpha.shape
+    result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
+    status = result["status"] = np.full(shape, "none", dtype=object)
+    peak = _first_peak(ensemble, _FIRST, _LAST, ratio)
+    where = np.flatnonzero(np.isfinite(peak.guess))
+    if not where.size:
+        return result
+    machines, peak = ensemble.select(where), _Peak(*(array[where] for array in peak))
+    log_beta, curvature, solution, jump = _refine(machines, peak)
+    result["beta"][where] = np.exp(log_beta)
+    result["curvature"][where] = curvature
+    result["stability"][where] = stability_number(solution)[:, 1]
+    at = solution.ensemble
+    value = correlation(state_of(solution), np.asarray(at.symmetric_v), np.asarray(at.symmetric_h))
+    result["value"][where] = value[:, 1]
+    rival = result["rival"]
+    if ratio < _RATIO:
+        for i in np.flatnonzero(~jump):
+            start = float(np.exp(peak.high[i]))
+            rival[where[i]] = _higher_maximum(machines.select([i]), start, peak.height[i], ratio)
+    status[where] = "maximum"
+    status[where[curvature > -_FLAT]] = "flat"
+    status[np.isfinite(rival)] = "rival"
+    status[result["stability"] < 0.0] = "unstable"
+    status[where[jump]] = "jump"
+    return result
+
+
+def _higher_maximum(machine: Ensemble, start: float, height: float, ratio: float) -> float:
+    """The beta of a local maximum beyond ``start`` that is higher than ``height`` (a logarithm), or nan."""
+    stop = start * _RIVAL_REACH
+    while start < stop:
+        peak = _first_peak(machine, start, stop, ratio)
+        if not np.isfinite(peak.guess[0]):
+            break
+        if peak.height[0] > height:
+            return float(np.exp(peak.guess[0]))
+        start = float(np.exp(peak.high[0]))
+    return np.nan
+
+
+def find_beta_max(
+    alpha: Any,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    b: Any = 0.0,
+    c: Any = 0.0,
+) -> LayerCorrelationMaximum:
+    """The maximum of the layer correlation of smallest beta, with its curvature, stability and status; never raises for want of one."""
+    given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
+    shape = np.shape(given.alpha)
+    ensemble = replace(
+        given,
+        beta=np.ravel(given.beta), alpha=np.ravel(given.alpha), b=np.ravel(given.b), c=np.ravel(given.c),
+    )  # fmt: skip
+    if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
+        ensemble = ensemble.exchanged()
+    closed = np.asarray(ensemble.symmetric_v & ensemble.symmetric_h)
+    ordinary = np.asarray(
+        ensemble.symmetric_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS)
+    )
+    fields: dict[str, Any] = {name: np.empty(ensemble.alpha.shape) for name in _FIELDS}
+    fields["status"] = np.empty(ensemble.alpha.shape, dtype=object)
+
+    def fill(which: Any, part: dict[str, Any]) -> None:
+        for name, values in part.items():
+            fields[name][which] = values
+
+    if closed.any():
+        fill(closed, _find_transition(ensemble.select(closed)))
+    for group, ratio, size in ((ordinary, _RATIO, _BLOCK), (~ordinary & ~closed, _FINE_RATIO, 8)):
+        members = np.flatnonzero(group)
+        for i in range(0, members.size, size):
+            block = members[i : i + size]
+            fill(block, _find_maxima(ensemble.select(block), ratio))
+    for name, values in fields.items():
+        fields[name] = values.reshape(shape)
+        if not shape:
+            fields[name] = values.item()
+    arrays = {
+        name: getattr(given, name) if shape else float(getattr(given, name)) for name in ("alpha", "b", "c")
+    }
+    return LayerCorrelationMaximum(visible=given.visible, hidden=given.hidden, **arrays, **fields)
+
+
+def beta_max(
+    alpha: Any,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    b: Any = 0.0,
+    c: Any = 0.0,
+) -> Any:
+    """The ``beta`` at which the layers of a random machine are correlated most; a float, or an array (arguments broadcast).
+
+    ``alpha`` is the ratio of the layer sizes, hidden to visible; ``b`` and ``c`` are the biases of the visible and hidden units. Weights drawn from
+    N(0, beta_max**2/(n + m)) are the paper's initialization. Of several maxima the one of smallest beta is taken.
+
+    Where the maximum does not exist a `NoMaximumError` is raised; where it is doubtful a `MaximumWarning`, and where the replica-symmetric theory is
+    unstable a `ReplicaSymmetryWarning` is given. `find_beta_max` returns the same number with all that is known about it.
+    """
+    result = find_beta_max(alpha, visible=visible, hidden=hidden, b=b, c=c)
+    judge(result)
+    return result.beta
+
+
+def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
+    """Raise or warn as the status of a result asks for."""
+    status = np.asarray(result.status, dtype=object)
+    ordinary = (status == "maximum") | (status == "transition")
+    if ordinary.all():
+        return
+    first = {name: np.argmax((status == name).ravel()) for name in set(status.ravel().tolist())}
+
+    def at(name: str) -> dict[str, float]:
+        i = first[name]
+        return {
+            key: float(np.ravel(getattr(result, key))[i])
+            for key in ("alpha", "b", "c", "beta", "stability", "rival")
+        }
+
+    for name, reason in (
+        ("none", "has no maximum up to beta = {last:g}"),
+        ("jump", "jumps at beta = {beta:.6g} (a first-order transition) and has no smooth maximum"),
+    ):
+        if name in first:
+            where = at(name)
+            raise NoMaximumError(
+                f"The layer correlation of {result.visible}-{result.hidden} machines with `alpha` = {where['alpha']:g}, `b` = {where['b']:g}, "
+                f"`c` = {where['c']:g} "
+                + reason.format(last=_LAST, **where)
+                + ". Choose biases nearer to zero or layers of more equal size, "
+                "or pass a scale of your own.",
+                result,
+            )
+    texts = {
+        "flat": (MaximumWarning, "is flat: scales around beta = {beta:.4g} are hardly worse"),
+        "rival": (
+            MaximumWarning,
+            "has a higher maximum at beta = {rival:.4g}; the first one, at beta = {beta:.4g}, is taken",
+        ),
+        "unstable": (
+            ReplicaSymmetryWarning,
+            "has its maximum at beta = {beta:.4g} where the replica-symmetric theory is unstable (stability {stability:.3g})",
+        ),
+    }
+    for name, (category, text) in texts.items():
+        if name in first:
+            where = at(name)
+            warnings.warn(
+                f"The layer correlation of {result.visible}-{result.hidden} machines with alpha = {where['alpha']:g}, b = {where['b']:g}, "
+                f"c = {where['c']:g} " + text.format(**where) + ".",
+                category,
+                stacklevel=stacklevel,
+            )
+
+
+def weight_std(
+    n_visible: int,
+    n_hidden: int,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    hidden_bias: float = 0.0,
+) -> float:
+    """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a machine without visible biases."""
+    n = as_count(n_visible, "n_visible")
+    m = as_count(n_hidden, "n_hidden")
+    result = find_beta_max(m / n, visible=visible, hidden=hidden, c=as_real(hidden_bias, "hidden_bias"))
+    judge(result)
+    return float(result.beta / np.sqrt(n + m))
