@@ -1,0 +1,103 @@
+"""paramagnet: the right initial weights for a restricted Boltzmann machine, and exact, fast learning.
+
+>>> import paramagnet as pm
+>>> round(pm.weight_std(784, 500), 6)
+0.042302
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from paramagnet._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from paramagnet.data.datasets import Dataset as Dataset
+    from paramagnet.data.datasets import load_dataset as load_dataset
+    from paramagnet.initializers import SchemeReport as SchemeReport
+    from paramagnet.initializers import compare_schemes as compare_schemes
+    from paramagnet.initializers import initialize as initialize
+    from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.exact import Moments as Moments
+    from paramagnet.learning.exact import exact_moments as exact_moments
+    from paramagnet.learning.exact import log_partition as log_partition
+    from paramagnet.learning.exact import sample_exact as sample_exact
+    from paramagnet.learning.gradient import Exact as Exact
+    from paramagnet.learning.likelihood import Estimate as Estimate
+    from paramagnet.learning.likelihood import log_likelihood as log_likelihood
+    from paramagnet.learning.optimizer import SGD as SGD
+    from paramagnet.learning.optimizer import Adam as Adam
+    from paramagnet.learning.training import TrainResult as TrainResult
+    from paramagnet.learning.training import train as train
+    from paramagnet.rbm import RBM as RBM
+    from paramagnet.theory.response import layer_correlation as layer_correlation
+    from paramagnet.theory.response import layer_correlation_slope as layer_correlation_slope
+    from paramagnet.theory.response import replica_stability as replica_stability
+    from paramagnet.theory.response import susceptibility as susceptibility
+    from paramagnet.theory.saddle import ConvergenceError as ConvergenceError
+    from paramagnet.theory.saddle import SaddlePoint as SaddlePoint
+    from paramagnet.theory.saddle import solve_saddle_point as solve_saddle_point
+    from paramagnet.theory.scale import LayerCorrelationMaximum as LayerCorrelationMaximum
+    from paramagnet.theory.scale import MaximumWarning as MaximumWarning
+    from paramagnet.theory.scale import NoMaximumError as NoMaximumError
+    from paramagnet.theory.scale import ReplicaSymmetryWarning as ReplicaSymmetryWarning
+    from paramagnet.theory.scale import beta_max as beta_max
+    from paramagnet.theory.scale import find_beta_max as find_beta_max
+    from paramagnet.theory.scale import weight_std as weight_std
+    from paramagnet.units import BIT as BIT
+    from paramagnet.units import SPIN as SPIN
+
+_MODULE_OF = {
+    "BIT": "units",
+    "SPIN": "units",
+    "RBM": "rbm",
+    "initialize": "initializers",
+    "compare_schemes": "initializers",
+    "scheme_std": "initializers",
+    "SchemeReport": "initializers",
+    "solve_saddle_point": "theory.saddle",
+    "SaddlePoint": "theory.saddle",
+    "ConvergenceError": "theory.saddle",
+    "susceptibility": "theory.response",
+    "layer_correlation": "theory.response",
+    "layer_correlation_slope": "theory.response",
+    "replica_stability": "theory.response",
+    "beta_max": "theory.scale",
+    "find_beta_max": "theory.scale",
+    "weight_std": "theory.scale",
+    "LayerCorrelationMaximum": "theory.scale",
+    "MaximumWarning": "theory.scale",
+    "NoMaximumError": "theory.scale",
+    "ReplicaSymmetryWarning": "theory.scale",
+    "Moments": "learning.exact",
+    "exact_moments": "learning.exact",
+    "log_partition": "learning.exact",
+    "sample_exact": "learning.exact",
+    "Estimate": "learning.likelihood",
+    "log_likelihood": "learning.likelihood",
+    "Exact": "learning.gradient",
+    "Adam": "learning.optimizer",
+    "SGD": "learning.optimizer",
+    "train": "learning.training",
+    "TrainResult": "learning.training",
+    "Dataset": "data.datasets",
+    "load_dataset": "data.datasets",
+}
+
+__all__ = ["__version__", *_MODULE_OF]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that ``import paramagnet`` stays light."""
+    try:
+        module = _MODULE_OF[name]
+    except KeyError:
+        raise AttributeError(f"module 'paramagnet' has no attribute {name!r}") from None
+    value = getattr(import_module(f"paramagnet.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -63,4 +63,48 @@ def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise ValueError(f"`rng` must be None, a non-negative integer or a numpy Generator, got {rng!r}.") from None
+        raise ValueError(
+            f"`rng` must be None, a non-negative integer or a numpy Generator, got {rng!r}."
+        ) from None
+
+
+def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
+    """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"`{argument}` must be an array of real numbers, got dtype {array.dtype}.")
+    if array.ndim != 2:
+        remedy = f" Reshape one point with `{argument}.reshape(1, -1)`." if array.ndim == 1 else ""
+        raise ValueError(
+            f"`{argument}` must have two dimensions (n_points, n_units), got shape {array.shape}.{remedy}"
+        )
+    if array.shape[0] == 0:
+        raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
+    if array.shape[1] != n_units:
+        raise ValueError(
+            f"`{argument}` must have {n_units} columns, one per visible unit, got shape {array.shape}."
+        )
+    states = np.ascontiguousarray(array, dtype=np.float64)
+    low, high = levels
+    if not ((states == low) | (states == high)).all():
+        raise ValueError(_foreign_values(states, argument, unit, low, high))
+    return states
+
+
+def _foreign_values(states: FloatArray, argument: str, unit: str, low: float, high: float) -> str:
+    if np.isnan(states).any():
+        row, column = np.argwhere(np.isnan(states))[0]
+        return (
+            f"`{argument}` must not hold NaN, found {int(np.isnan(states).sum())}, the first in row {row}, "
+            f"column {column}. Drop those points or fill them in."
+        )
+    found = np.unique(states)
+    shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
+    message = f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}; found {shown}."
+    if set(found) <= {0.0, 1.0} and (low, high) == (-1.0, 1.0):
+        return f"{message} Convert bits to spins with `2 * {argument} - 1`."
+    if set(found) <= {-1.0, 1.0} and (low, high) == (0.0, 1.0):
+        return f"{message} Convert spins to bits with `({argument} + 1) / 2`."
+    return (
+        f"{message} Binarize them first, for example `np.where({argument} > threshold, {high:g}, {low:g})`."
+    )

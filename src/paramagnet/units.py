@@ -1,8 +1,9 @@
 """Unit types: what one visible or hidden variable can be.
 
 A unit is a measure ``p0(x)`` on the line. In a field ``h`` and a curvature ``g`` it has the weight
-``p0(x) exp(h x + g x**2)``; the theory needs the logarithm of the total weight and the cumulants ``k1..k4`` of ``x``, a
-machine needs the mean and a draw. Every binary unit is one class: the pair ``(low, high)`` is all there is to know.
+``p0(x) exp(h x + g x**2)``; the theory needs the logarithm of the total weight and the cumulants
+``k1..k4`` of ``x``, a machine needs the mean and a draw. Every binary unit is one class: the pair
+``(low, high)`` is all there is to know.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 class BinaryUnit:
     """A variable that takes the value ``low`` or ``high``.
 
-    The log-odds of ``high`` are ``(high - low) h + (high**2 - low**2) g``: for spins the curvature drops out, for bits
-    it adds to the field. All functions act elementwise on arrays.
+    The log-odds of ``high`` are ``(high - low) h + (high**2 - low**2) g``: for spins the curvature
+    drops out, for bits it adds to the field. All functions act elementwise on arrays.
     """
 
     name: str
@@ -58,10 +59,11 @@ class BinaryUnit:
         return odds
 
     def cumulants(self, field: Array, curvature: Array | float = 0.0) -> tuple[Array, Array]:
-        """The cumulants ``k1`` and ``k2`` of ``x``, each to full relative accuracy (``k1`` of bits at ``h = -30``, of
-        spins at ``h = 1e-9``, ``k2`` of both at ``h = 300``).
+        """The cumulants ``k1`` and ``k2`` of ``x``, each to full relative accuracy (``k1`` of bits at
+        ``h = -30``, of spins at ``h = 1e-9``, ``k2`` of both at ``h = 300``).
 
-        A complex field is a real one with an infinitesimal change as its imaginary part; the results then carry theirs.
+        A complex field is a real one with an infinitesimal change as its imaginary part; the results
+        then carry theirs.
         """
         odds = self.log_odds(field, curvature)
         if np.iscomplexobj(odds):

@@ -1,0 +1,55 @@
+"""The command line: one short file per command, each parses, calls one public function, and prints."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from paramagnet._version import __version__
+from paramagnet.cli.beta_max import beta_max
+from paramagnet.cli.curve import curve
+from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.sample import sample
+from paramagnet.cli.schemes import schemes
+from paramagnet.cli.table import table
+from paramagnet.cli.train import train
+
+app = typer.Typer(
+    name="paramagnet",
+    help="Initial weights, training and likelihoods for restricted Boltzmann machines.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"paramagnet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+) -> None:
+    """Initial weights, training and likelihoods for restricted Boltzmann machines."""
+
+
+app.command("beta-max")(beta_max)
+for _command in (curve, table, schemes, train, evaluate, sample):
+    app.command()(_command)
+
+
+def main() -> None:
+    """Run the command line; what is wrong with the input is said in one line, without a traceback."""
+    try:
+        app()
+    except (ValueError, OSError) as error:
+        typer.echo(f"paramagnet: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""The evidence: the numbers of the paper, and ours."""

@@ -1,0 +1,1 @@
+"""The replica theory of random machines: knows no data and no machine."""

@@ -1,15 +1,17 @@
 """One layer in its random field: the averages over ``z`` that all of the theory is made of.
 
-In the replica-symmetric theory a unit of a layer feels the field ``h = d + z sqrt(qhat)`` and the curvature
-``g = (selfhat - qhat)/2``, where ``d`` is its bias and ``z ~ N(0, 1)`` stands for the other layer through the random weights. With
-``k1..k4`` the unit's cumulants there, ``E`` the average over ``z``, and the layer's order parameters
+In the replica-symmetric theory a unit of a layer feels the field ``h = d + z sqrt(qhat)`` and the
+curvature ``g = (selfhat - qhat)/2``, where ``d`` is its bias and ``z ~ N(0, 1)`` stands for the other
+layer through the random weights. With ``k1..k4`` the unit's cumulants there, ``E`` the average over
+``z``, and the layer's order parameters
 
     q = E[k1**2]                 overlap of two replicas          ([Y25] eqn:saddle_Qv, eqn:saddle_Qh)
     Q = E[k2 + k1**2]            self-overlap E<x**2>             (1 for spins; the mean for bits)
     M = E[k1]                    magnetization
 
-the derivatives follow from partial integration ([Y25] eqn:partial_integration) for any unit. For binary units they are the paper's
-``V = E[k2]``, ``U = E[k1 k2]`` and ``W = dq/dqhat`` ([Y25] appendix B, eqn:I_{l.k}-0 to eqn:I_{l.k}-2).
+the derivatives follow from partial integration ([Y25] eqn:partial_integration) for any unit. For binary
+units they are the paper's ``V = E[k2]``, ``U = E[k1 k2]`` and ``W = dq/dqhat`` ([Y25] appendix B,
+eqn:I_{l.k}-0 to eqn:I_{l.k}-2).
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ _STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is taken as E[z k1 k2]/sq
 class Layer:
     """Averages of one layer, each computed when first asked for; arrays of any common shape.
 
-    ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change through everything.
-    ``coarseness`` above 1 trades the accuracy of the averages for speed.
+    ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change
+    through everything. ``coarseness`` above 1 trades the accuracy of the averages for speed.
     """
 
     def __init__(
@@ -108,7 +110,8 @@ class Layer:
     def covariance_slope(self) -> Array:
         """``E[k2**2 + k1 k3]``, the derivative of ``U`` in the bias.
 
-        The two terms cancel where ``qhat`` is large; ``E[z k1 k2]/sqrt(qhat)`` is the same by partial integration and does not.
+        The two terms cancel where ``qhat`` is large; ``E[z k1 k2]/sqrt(qhat)`` is the same by partial
+        integration and does not.
         """
         steep = self.root.real > _STEEP
         some = steep.any()
@@ -166,7 +169,9 @@ class Layer:
 
     @property
     def to_bias_slope(self) -> tuple[Array, Array]:
-        """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes ``to_bias`` vanish."""
+        """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes
+        ``to_bias`` vanish.
+        """
         return 2.0 * self.covariance_slope, self._mixed_slope
 
     @cached_property

@@ -1,9 +1,10 @@
 """Gaussian averages ``E[f(z)]``, ``z ~ N(0, 1)``, of functions that change within a short distance.
 
-The averages of the theory ([Y25] section 3) are over ``tanh`` or a sigmoid of log-odds ``centre + slope z``. These have poles at
-``|Im z| = pi/slope``, so a Gauss-Hermite rule needs a number of nodes that grows as ``slope**2`` and shows false maxima of the
-layer correlation when it is given fewer. The plain trapezoid rule converges like ``exp(-2 pi**2/(slope step))`` until the step is
-limited by the Gaussian itself, like ``exp(-2 pi**2/step**2)``: a step of ``min(0.5, 0.4/slope)`` is good to 1e-16, and the same
+The averages of the theory ([Y25] section 3) are over ``tanh`` or a sigmoid of log-odds ``centre + slope
+z``. These have poles at ``|Im z| = pi/slope``, so a Gauss-Hermite rule needs a number of nodes that
+grows as ``slope**2`` and shows false maxima of the layer correlation when it is given fewer. The plain
+trapezoid rule converges like ``exp(-2 pi**2/(slope step))`` until the step is limited by the Gaussian
+itself, like ``exp(-2 pi**2/step**2)``: a step of ``min(0.5, 0.4/slope)`` is good to 1e-16, and the same
 sum over every second node shows how good.
 """
 
@@ -36,8 +37,8 @@ class GaussianRule(NamedTuple):
     def error(self, values: Array) -> FloatArray:
         """Estimated relative error of ``E[f(z)]``, for ``f >= 0``.
 
-        Leaving out every second node changes the sum by a relative ``d``; halving the step squares the error or better, so that
-        ``d**2`` bounds what is left, down to rounding.
+        Leaving out every second node changes the sum by a relative ``d``; halving the step squares the
+        error or better, so that ``d**2`` bounds what is left, down to rounding.
         """
         fine = self.average(values)
         coarse = 2.0 * (values[..., ::2] @ self.weights[::2])
@@ -49,9 +50,10 @@ class GaussianRule(NamedTuple):
 def gaussian_rule(centre: FloatArray, slope: FloatArray, *, coarseness: float = 1.0) -> GaussianRule:
     """One rule for functions of the log-odds ``centre + slope z`` that serves all elements of the two arrays.
 
-    Where a unit is far on one side (``|centre|`` large), powers of its small probability grow like ``exp(2 slope |z|)``, and their
-    averages come from around ``z = 2 slope`` or, if that is nearer, from where the log-odds cross zero: the range is extended
-    that far. ``coarseness`` multiplies the step.
+    Where a unit is far on one side (``|centre|`` large), powers of its small probability grow like
+    ``exp(2 slope |z|)``, and their averages come from around ``z = 2 slope`` or, if that is nearer,
+    from where the log-odds cross zero: the range is extended that far. ``coarseness`` multiplies the
+    step.
     """
     extension = np.minimum(2.0 * slope, np.abs(centre) / (slope + 1e-300))
     left = ceil(REACH + (extension * (centre > 0.0)).max())

@@ -1,22 +1,27 @@
-"""How the layers answer to each other's biases ([Y25] section 3.2), and whether the replica-symmetric solution is stable.
+"""How the layers answer to each other's biases ([Y25] section 3.2), and whether the replica-symmetric
+solution is stable.
 
-Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``(qhat, selfhat)``, ``e = dy/dd`` for its direct
-answer to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` moves the hidden layer by
+Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``(qhat,
+selfhat)``, ``e = dy/dd`` for its direct answer to its own bias, and ``A``, ``B`` for the couplings
+(``saddle.py``). A change of ``c`` moves the hidden layer by
 
     dy_h/dc = (I - A B J_h J_v)**-1 e_h
 
-and so on around: this is [Y25] eqn:mat_Q and eqn:mat_Q-hat for any unit, and the susceptibilities ``chi_{l,k} = dM_l/dd_k`` follow
-as in eqn:mat_chi and eqn:chi_solution.
+and so on around: this is [Y25] eqn:mat_Q and eqn:mat_Q-hat for any unit, and the susceptibilities
+``chi_{l,k} = dM_l/dd_k`` follow as in eqn:mat_chi and eqn:chi_solution.
 
-**Where symmetry makes the layer correlation vanish.** With symmetric visible units (spins) and ``b = 0``, every covariance is zero in the average over the
-weights, at every machine size: flipping ``v_i`` together with row ``i`` of the weights changes nothing but its sign. In the formulas
-``U_v = 0``. The paper's curves for bit hidden units "at b = 0" (its footnote: "true zero was used") can therefore only be the slope,
+**Where symmetry makes the layer correlation vanish.** With symmetric visible units (spins) and ``b =
+0``, every covariance is zero in the average over the weights, at every machine size: flipping ``v_i``
+together with row ``i`` of the weights changes nothing but its sign. In the formulas ``U_v = 0``. The
+paper's curves for bit hidden units "at b = 0" (its footnote: "true zero was used") can therefore only
+be the slope,
 
     chi_vh = s b + O(b**3),   s = -2 beta**2 alpha/(1+alpha)**2 W_v U_h / D = (1/(1+alpha)) d(Q_v - q_v)/dc,
 
-and its beta_max is the maximum of ``|s|``. With two symmetric layers and ``b = c = 0`` the mixed second derivative takes this place; it
-diverges at the transition, which is why beta_max is the transition there ([Y25] eqn:beta-max-condition_ising).
-`layer_correlation` is ``chi_vh`` itself, zero where symmetry says so; `layer_correlation_slope` is what remains.
+and its beta_max is the maximum of ``|s|``. With two symmetric layers and ``b = c = 0`` the mixed second
+derivative takes this place; it diverges at the transition, which is why beta_max is the transition
+there ([Y25] eqn:beta-max-condition_ising). `layer_correlation` is ``chi_vh`` itself, zero where
+symmetry says so; `layer_correlation_slope` is what remains.
 """
 
 from __future__ import annotations
@@ -60,12 +65,14 @@ def _solve_loop(gain: Array, left: Layer, right: Layer, source: tuple[Array, Arr
 def _magnetization_change(layer: Layer, change: tuple[Array, Array]) -> Array:
     """``dM`` from a change of ``(qhat, selfhat)``: ``-E[k1 k2] dqhat + E[k3 + 2 k1 k2]/2 dselfhat``."""
     to_q, to_self = layer.to_bias
-    return 0.5 * (to_self * change[1] - to_q * change[0])
+    answer: Array = 0.5 * (to_self * change[1] - to_q * change[0])
+    return answer
 
 
 def correlation(state: State, slope_v: Array, slope_h: Array) -> Array:
-    """``chi_vh``, differentiated in ``b`` where ``slope_v`` and in ``c`` where ``slope_h`` (at zero bias of a symmetric layer, where
-    everything but the factor concerned is even in the bias)."""
+    """``chi_vh``, differentiated in ``b`` where ``slope_v`` and in ``c`` where ``slope_h`` (at zero
+    bias of a symmetric layer, where everything but the factor concerned is even in the bias).
+    """
     visible, hidden = state.visible, state.hidden
     source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
     change = _solve_loop(state.coupling_v * state.coupling_h, hidden, visible, source)
@@ -94,14 +101,15 @@ class Motion(NamedTuple):
 def follow_beta(solution: Solution) -> Motion:
     """The layer correlation (its slope where symmetry asks for that) and its total derivative in ``ln beta``.
 
-    The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny imaginary part, through the
-    same formulas: exact to rounding, unlike a difference.
+    The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny
+    imaginary part, through the same formulas: exact to rounding, unlike a difference.
     """
     e = solution.ensemble
     beta = e.beta + 1j * _IMAGINARY_STEP * e.beta
     moved = e.at(beta)
     visible, hidden = solution.visible, solution.hidden
-    # With A' = 2A/beta and B' = 2B/beta, per relative change of beta: dx_h = 2 x_h + B dy_v, dx_v = 2 x_v + A dy_h.
+    # Per relative change of beta the couplings change by 2A and 2B:
+    # dx_h = 2 x_h + B dy_v, dx_v = 2 x_v + A dy_h.
     forced_v = _apply(visible, (2.0 * visible.qhat, 2.0 * visible.selfhat))
     forced_h = _apply(
         hidden,
@@ -132,7 +140,9 @@ def _apply(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array]:
 
 
 def stability_number(solution: Solution) -> FloatArray:
-    """``1 - A B E_v[k2**2] E_h[k2**2]``, the de Almeida-Thouless number: the replica-symmetric solution is stable where it is positive."""
+    """``1 - A B E_v[k2**2] E_h[k2**2]``, the de Almeida-Thouless number: the replica-symmetric solution
+    is stable where it is positive.
+    """
     e = solution.ensemble
     gain = e.coupling_v * e.coupling_h
     number: FloatArray = 1.0 - gain * solution.visible.squared_variance * solution.hidden.squared_variance
@@ -156,7 +166,8 @@ def susceptibility(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> FloatArray:
-    """The matrix ``chi[l, k] = dM_l/dd_k``, ``(v, h)`` in this order, of shape ``(..., 2, 2)`` ([Y25] eqn:chi_solution).
+    """The matrix ``chi[l, k] = dM_l/dd_k``, ``(v, h)`` in this order, of shape ``(..., 2, 2)`` ([Y25]
+    eqn:chi_solution).
 
     ``M_v`` and ``M_h`` are the paper's, per unit of the whole machine: ``-df/db`` and ``-df/dc``.
     """
@@ -187,7 +198,9 @@ def layer_correlation(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """``chi_vh``, the paper's LC up to a factor ([Y25] eqn:layer_correlation, eqn:f_chi_relation): exactly zero where a symmetric layer has no bias."""
+    """``chi_vh``, the paper's LC up to a factor ([Y25] eqn:layer_correlation, eqn:f_chi_relation):
+    exactly zero where a symmetric layer has no bias.
+    """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     never = np.zeros(np.shape(solution.ensemble.beta), dtype=bool)
     e = solution.ensemble
@@ -204,15 +217,17 @@ def layer_correlation_slope(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """The derivative of ``chi_vh`` in the biases that symmetry sets to zero: in ``b`` where the visible units are symmetric and ``b = 0``, in ``c`` likewise,
-    in both where both are. Where neither is, there is nothing to differentiate and this is ``chi_vh`` itself: the quantity whose maximum is beta_max.
+    """The derivative of ``chi_vh`` in the biases that symmetry sets to zero: in ``b`` where the visible
+    units are symmetric and ``b = 0``, in ``c`` likewise, in both where both are. Where neither is,
+    there is nothing to differentiate and this is ``chi_vh`` itself: the quantity whose maximum is
+    beta_max.
 
     With two symmetric layers it is infinite at the transition.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e = solution.ensemble
     with np.errstate(divide="ignore"):
-        return _plain(correlation(state_of(solution), np.asarray(e.symmetric_v), np.asarray(e.symmetric_h)))
+        return _plain(correlation(state_of(solution), e.symmetric_v, e.symmetric_h))
 
 
 def replica_stability(
@@ -224,8 +239,10 @@ def replica_stability(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """The de Almeida-Thouless number ``1 - A B E_v[k2**2] E_h[k2**2]``: positive where the replica-symmetric theory holds.
+    """The de Almeida-Thouless number ``1 - A B E_v[k2**2] E_h[k2**2]``: positive where the
+    replica-symmetric theory holds.
 
-    It is also an observable: ``(1/n) sum_ij E cov(v_i, h_j)**2 = A K/(1 - A B K)`` with ``K`` the product of the two averages.
+    It is also an observable: ``(1/n) sum_ij E cov(v_i, h_j)**2 = A K/(1 - A B K)`` with ``K`` the
+    product of the two averages.
     """
     return _plain(stability_number(_solve(beta, alpha, visible, hidden, b, c)))

@@ -2,13 +2,15 @@
 
 With ``A = alpha beta**2/(1 + alpha)`` and ``B = beta**2/(1 + alpha)`` the layers feed each other through
 
-    qhat_v = A q_h    selfhat_v = A Q_h    qhat_h = B q_v    selfhat_h = B Q_v         ([Y25] eqn:saddle_Q-hat)
+    qhat_v = A q_h    selfhat_v = A Q_h    qhat_h = B q_v    selfhat_h = B Q_v      ([Y25] eqn:saddle_Q-hat)
 
-and each answers with its own ``q`` and ``Q`` (``layer.py``). The paper writes this for spin and bit units, whose self-overlaps are 1 and
-the mean; kept as an order parameter, ``Q`` lets the same equations serve any unit. Going once around, from the overlap ``x`` of
-one layer to the other layer and back, gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a bracketed problem
-in one unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive substitution ``x <- F(x)``, by contrast,
-crawls near the spin-glass transition and falls into a 2-cycle for strongly negative biases of bit units.
+and each answers with its own ``q`` and ``Q`` (``layer.py``). The paper writes this for spin and bit
+units, whose self-overlaps are 1 and the mean; kept as an order parameter, ``Q`` lets the same equations
+serve any unit. Going once around, from the overlap ``x`` of one layer to the other layer and back,
+gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a bracketed problem in one
+unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive
+substitution ``x <- F(x)``, by contrast, crawls near the spin-glass transition and falls into a 2-cycle
+for strongly negative biases of bit units.
 """
 
 from __future__ import annotations
@@ -54,23 +56,27 @@ class Ensemble:
 
     @cached_property
     def coupling_v(self) -> Array:
-        """``A = alpha beta**2/(1 + alpha)``: what the hidden layer's order parameters count in the visible one."""
-        return self.alpha * self.coupling_h
+        """``A = alpha beta**2/(1 + alpha)``: what the hidden layer's order parameters count in the
+        visible one.
+        """
+        coupling: Array = np.asarray(self.alpha * self.coupling_h)
+        return coupling
 
     @cached_property
     def coupling_h(self) -> Array:
         """``B = beta**2/(1 + alpha)``: what the visible layer's order parameters count in the hidden one."""
-        return self.beta * self.beta / (1.0 + self.alpha)
+        coupling: Array = np.asarray(self.beta * self.beta / (1.0 + self.alpha))
+        return coupling
 
     @property
     def symmetric_v(self) -> Array:
         """Where flipping the visible units changes nothing."""
-        return self.visible.symmetric & (self.b == 0.0)
+        return np.asarray(self.visible.symmetric & (self.b == 0.0))
 
     @property
     def symmetric_h(self) -> Array:
         """Where flipping the hidden units changes nothing."""
-        return self.hidden.symmetric & (self.c == 0.0)
+        return np.asarray(self.hidden.symmetric & (self.c == 0.0))
 
     def exchanged(self) -> Ensemble:
         """The same machine with its layers in exchanged roles."""
@@ -99,20 +105,22 @@ def make_ensemble(
     beta: Any, alpha: Any, *, visible: str | BinaryUnit, hidden: str | BinaryUnit, b: Any, c: Any
 ) -> Ensemble:
     """Check the arguments of a public function of the theory and bring them to one shape."""
-    arrays = np.broadcast_arrays(
+    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    beta, alpha, b, c = np.broadcast_arrays(
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )
-    return Ensemble(as_unit(visible, "visible"), as_unit(hidden, "hidden"), *arrays)
+    return Ensemble(*units, beta, alpha, b, c)
 
 
 @dataclass(frozen=True, eq=False)
 class SaddlePoint:
     """Order parameters of a random machine; floats, or arrays of the arguments' common shape.
 
-    ``q`` are the overlaps and ``Q`` the self-overlaps per layer, ``qhat`` and ``Qhat`` the auxiliary parameters,
-    ``magnetization`` the mean of one unit (the paper's M_v and M_h are ``1/(1+alpha)`` and ``alpha/(1+alpha)`` times it),
-    ``free_energy`` is per unit of the whole machine. ``residual`` is the largest relative violation of the saddle-point equations,
-    ``quadrature_error`` the estimated relative error of the averages in them.
+    ``q`` are the overlaps and ``Q`` the self-overlaps per layer, ``qhat`` and ``Qhat`` the auxiliary
+    parameters, ``magnetization`` the mean of one unit (the paper's M_v and M_h are ``1/(1+alpha)`` and
+    ``alpha/(1+alpha)`` times it), ``free_energy`` is per unit of the whole machine. ``residual`` is the
+    largest relative violation of the saddle-point equations, ``quadrature_error`` the estimated
+    relative error of the averages in them.
     """
 
     beta: Any
@@ -145,8 +153,9 @@ class SaddlePoint:
         if np.ndim(self.q_v):
             return f"SaddlePoint({np.size(self.q_v)} points, {self.visible}-{self.hidden}, {self.status})"
         return (
-            f"SaddlePoint(beta={self.beta:.6g}, alpha={self.alpha:.6g}, {self.visible}-{self.hidden}, q_v={self.q_v:.6g}, "
-            f"q_h={self.q_h:.6g}, free_energy={self.free_energy:.6g}, residual={self.residual:.1e}, {self.status})"
+            f"SaddlePoint(beta={self.beta:.6g}, alpha={self.alpha:.6g}, {self.visible}-{self.hidden}, "
+            f"q_v={self.q_v:.6g}, q_h={self.q_h:.6g}, free_energy={self.free_energy:.6g}, "
+            f"residual={self.residual:.1e}, {self.status})"
         )
 
 
@@ -184,13 +193,15 @@ def _find_root(
     linear: Array,
     tolerance: float,
 ) -> FloatArray:
-    """The root in ``(0, upper]`` of ``phi(x) = ln(F(x)/x)``, elementwise, where ``evaluate`` gives ``F`` and ``dF/dx``.
+    """The root in ``(0, upper]`` of ``phi(x) = ln(F(x)/x)``, elementwise, where ``evaluate`` gives
+    ``F`` and ``dF/dx``.
 
-    Newton's method inside a shrinking bracket, bisection (of ``ln x``) where it would leave it. Steps are taken in ``ln x``, since ``x`` may be
-    as small as exp(2c); where zero is a solution too (``linear``), in ``x``, in which ``phi`` is a straight line near the transition.
-    Elements in ``skip`` are left alone; the others are done after the step that follows ``|phi| <= tolerance``.
+    Newton's method inside a shrinking bracket, bisection (of ``ln x``) where it would leave it. Steps
+    are taken in ``ln x``, since ``x`` may be as small as exp(2c); where zero is a solution too
+    (``linear``), in ``x``, in which ``phi`` is a straight line near the transition. Elements in
+    ``skip`` are left alone; the others are done after the step that follows ``|phi| <= tolerance``.
     """
-    low, high = np.zeros_like(start), np.full_like(start, upper)
+    low, high = np.full_like(start, _TINY), np.full_like(start, upper)
     x = np.clip(start, _TINY, upper)
     done = skip.copy()
     linear_somewhere = bool(linear.any())
@@ -278,7 +289,8 @@ def _product(
 
 
 def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, tolerance: float = 1e-10) -> Solution:
-    """The saddle point of an ensemble; ``start`` is a guess of ``q_v`` (used where the visible layer is the one solved for).
+    """The saddle point of an ensemble; ``start`` is a guess of ``q_v`` (used where the visible layer is
+    the one solved for).
 
     The layer with a fixed self-overlap, if there is one, is the one whose overlap is solved for.
     """
@@ -290,10 +302,12 @@ def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, toleranc
 def free_energy_density(solution: Solution) -> FloatArray:
     """``f``, per unit of the machine; for spin and bit units this is [Y25] eqn:free_energy_RS.
 
-        (1+alpha) f = -A/2 (Q_v Q_h - q_v q_h) + (Qhat_v Q_v - qhat_v q_v)/2 + alpha (Qhat_h Q_h - qhat_h q_h)/2
+        (1+alpha) f = -A/2 (Q_v Q_h - q_v q_h) + (Qhat_v Q_v - qhat_v q_v)/2
+                      + alpha (Qhat_h Q_h - qhat_h q_h)/2
                       - lnz_v - alpha lnz_h
 
-    with ``lnz`` the average log-trace of a layer. At the saddle point the first three terms add up to ``A/2 (Q_v Q_h - q_v q_h)``.
+    with ``lnz`` the average log-trace of a layer. At the saddle point the first three terms add up to
+    ``A/2 (Q_v Q_h - q_v q_h)``.
     """
     e, v, h = solution.ensemble, solution.visible, solution.hidden
     return free_energy_at(
@@ -304,7 +318,9 @@ def free_energy_density(solution: Solution) -> FloatArray:
 def free_energy_at(
     ensemble: Ensemble, visible: tuple[Array, Array, Array, Array], hidden: tuple[Array, Array, Array, Array]
 ) -> FloatArray:
-    """``f`` at any order parameters, ``(q, Q, qhat, Qhat)`` per layer; stationary in all eight at the saddle point."""
+    """``f`` at any order parameters, ``(q, Q, qhat, Qhat)`` per layer; stationary in all eight at the
+    saddle point.
+    """
     q_v, self_v, qhat_v, selfhat_v = visible
     q_h, self_h, qhat_h, selfhat_h = hidden
     alpha = ensemble.alpha
@@ -331,11 +347,13 @@ def solve_saddle_point(
     c: Any = 0.0,
     throw: bool = True,
 ) -> SaddlePoint:
-    """Order parameters of a machine with weights from N(0, beta**2/(n + m)), layers of ratio ``alpha = m/n``, biases ``b`` and ``c``.
+    """Order parameters of a machine with weights from N(0, beta**2/(n + m)), layers of ratio ``alpha =
+    m/n``, biases ``b`` and ``c``.
 
-    Where two symmetric layers without bias leave zero as a second solution (above the spin-glass transition, [Y25]
-    eqn:spin-glass_transition_point), the non-zero one is taken, as in the paper. Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is
-    raised, or with ``throw=False`` a result returned that says so in ``status``.
+    Where two symmetric layers without bias leave zero as a second solution (above the spin-glass
+    transition, [Y25] eqn:spin-glass_transition_point), the non-zero one is taken, as in the paper.
+    Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is raised, or with
+    ``throw=False`` a result returned that says so in ``status``.
     """
     ensemble = make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c)
     result = describe(solve_ensemble(ensemble))
@@ -361,7 +379,7 @@ def describe(solution: Solution) -> SaddlePoint:
     )  # fmt: skip
     if np.ndim(e.beta):
         return point
-    scalars = {
+    scalars: dict[str, Any] = {
         name: float(value)
         for name, value in vars(point).items()
         if isinstance(value, np.ndarray | np.generic)

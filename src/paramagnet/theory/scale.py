@@ -1,8 +1,10 @@
-"""The scale of the initial weights: beta_max, where the layers are correlated most ([Y25] eqn:def_beta_max, eqn:beta_max).
+"""The scale of the initial weights: beta_max, where the layers are correlated most ([Y25]
+eqn:def_beta_max, eqn:beta_max).
 
-The maximum is the root of ``d ln|chi| / d ln beta``, found to about 1e-12; comparing values of ``chi`` would stop at 1e-8. A scan from
-small ``beta`` upwards makes it the first maximum. What a user should know of it beyond the number is kept in `LayerCorrelationMaximum`:
-how sharp it is, whether the replica-symmetric theory is stable there, and, where there is one, the rival at larger ``beta``.
+The maximum is the root of ``d ln|chi| / d ln beta``, found to about 1e-12; comparing values of ``chi``
+would stop at 1e-8. A scan from small ``beta`` upwards makes it the first maximum. What a user should
+know of it beyond the number is kept in `LayerCorrelationMaximum`: how sharp it is, whether the
+replica-symmetric theory is stable there, and, where there is one, the rival at larger ``beta``.
 """
 
 from __future__ import annotations
@@ -21,17 +23,19 @@ from paramagnet.units import Array, BinaryUnit, FloatArray
 _FIRST = 0.45  # the scan starts here; below, |chi| grows as beta**2 for every unit type
 _RATIO = 1.15  # from one point of the scan to the next,
 _FINE_RATIO = 1.05  # and where there may be several maxima
+_FINE_RATIO_NESTED = 1.12
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
 _LAST = 2000.0  # and where it gives up
 _BLOCK = 128  # machines treated together
 _FLAT = 0.25  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _RIVAL_REACH = 300.0  # how far beyond the maximum a rival is looked for, as a factor
+_LAST_NESTED, _RIVAL_REACH_NESTED = 100.0, 4.0  # the same for two unsymmetric layers, which take far longer
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
 
 
 class ReplicaSymmetryWarning(UserWarning):
-    """The replica-symmetric theory is unstable where the maximum lies: its value there is not to be trusted."""
+    """The replica-symmetric theory is unstable where the maximum lies: not to be trusted there."""
 
 
 class MaximumWarning(UserWarning):
@@ -48,14 +52,16 @@ class NoMaximumError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class LayerCorrelationMaximum:
-    """beta_max and what there is to know about it; floats and a string, or arrays of the arguments' common shape.
+    """beta_max and what there is to know about it; floats and a string, or arrays of the arguments'
+    common shape.
 
-    ``value`` is the layer correlation there (its slope where symmetry makes it vanish), ``curvature`` is ``d2 ln|chi|/d(ln beta)2``, ``stability``
-    the de Almeida-Thouless number, ``rival`` the beta of a higher maximum further on (nan if none was seen), ``jump`` whether the
-    layer correlation jumps or diverges there instead of having a smooth maximum.
+    ``value`` is the layer correlation there (its slope where symmetry makes it vanish), ``curvature``
+    is ``d2 ln|chi|/d(ln beta)2``, ``stability`` the de Almeida-Thouless number, ``rival`` the beta of a
+    higher maximum further on (nan if none was seen).
 
-    ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the spin-glass transition, in closed
-    form), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0), ``"jump"``, ``"none"``.
+    ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the
+    spin-glass transition, in closed form), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0),
+    ``"jump"``, ``"none"``.
     """
 
     beta: Any
@@ -72,7 +78,9 @@ class LayerCorrelationMaximum:
 
 
 class _Peak(NamedTuple):
-    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of ``ln|chi|``, overlap ``q_v``."""
+    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of
+    ``ln|chi|``, overlap ``q_v``.
+    """
 
     low: FloatArray
     high: FloatArray
@@ -87,12 +95,14 @@ def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, 
     beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
     at = Ensemble(ensemble.visible, ensemble.hidden, beta, alpha, b, c, coarseness=1.7)
     solution = solve_ensemble(at, tolerance=1e-3)
-    values = correlation(state_of(solution), np.asarray(at.symmetric_v), np.asarray(at.symmetric_h))
+    values = correlation(state_of(solution), at.symmetric_v, at.symmetric_h)
     return np.log(np.maximum(np.abs(values), 1e-320)), solution.q_v
 
 
 def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where, in steps from the middle one, five equally spaced values have their maximum, and the second derivative there."""
+    """Where, in steps from the middle one, five equally spaced values have their maximum, and the
+    second derivative there.
+    """
     left2, left, middle, right, right2 = values.T
     a1 = (left2 - 8.0 * left + 8.0 * right - right2) / 12.0
     a2 = (-left2 + 16.0 * left - 30.0 * middle + 16.0 * right - right2) / 24.0
@@ -109,7 +119,9 @@ def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> _Peak:
-    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where there is none."""
+    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
+    there is none.
+    """
     step = np.log(ratio)
     n_machines = ensemble.alpha.shape[0]
     peak = _Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
@@ -140,11 +152,12 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
 
 
 def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, Solution, Array]:
-    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the derivative of ``g`` there (the curvature), the
-    solution at the last points evaluated, and whether ``g`` jumps through zero.
+    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the derivative
+    of ``g`` there (the curvature), the solution at the last points evaluated, and whether ``g`` jumps
+    through zero.
 
-    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of third order, kept
-    inside a shrinking bracket.
+    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
+    third order, kept inside a shrinking bracket.
     """
     low, high, x = peak.low.copy(), peak.high.copy(), peak.guess.copy()
     curvature = peak.curvature
@@ -209,11 +222,14 @@ def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
 
 
 def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
-    """The first maxima of a block of machines (one-dimensional arrays), by a scan with steps of ``ratio``; rivals are looked for with fine steps."""
+    """The first maxima of a block of machines (one-dimensional arrays), by a scan with steps of
+    ``ratio``; rivals are looked for with fine steps.
+    """
     shape = ensemble.alpha.shape
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
     status = result["status"] = np.full(shape, "none", dtype=object)
-    peak = _first_peak(ensemble, _FIRST, _LAST, ratio)
+    nested = not ensemble.visible.symmetric
+    peak = _first_peak(ensemble, _FIRST, _LAST_NESTED if nested else _LAST, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
@@ -223,13 +239,14 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     result["curvature"][where] = curvature
     result["stability"][where] = stability_number(solution)[:, 1]
     at = solution.ensemble
-    value = correlation(state_of(solution), np.asarray(at.symmetric_v), np.asarray(at.symmetric_h))
+    value = correlation(state_of(solution), at.symmetric_v, at.symmetric_h)
     result["value"][where] = value[:, 1]
     rival = result["rival"]
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
-            rival[where[i]] = _higher_maximum(machines.select([i]), start, peak.height[i], ratio)
+            stop = start * (_RIVAL_REACH_NESTED if nested else _RIVAL_REACH)
+            rival[where[i]] = _higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
     status[np.isfinite(rival)] = "rival"
@@ -238,9 +255,8 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     return result
 
 
-def _higher_maximum(machine: Ensemble, start: float, height: float, ratio: float) -> float:
-    """The beta of a local maximum beyond ``start`` that is higher than ``height`` (a logarithm), or nan."""
-    stop = start * _RIVAL_REACH
+def _higher_maximum(machine: Ensemble, start: float, stop: float, height: float, ratio: float) -> float:
+    """The beta of a maximum between ``start`` and ``stop`` higher than ``height`` (a logarithm), or nan."""
     while start < stop:
         peak = _first_peak(machine, start, stop, ratio)
         if not np.isfinite(peak.guess[0]):
@@ -259,7 +275,9 @@ def find_beta_max(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> LayerCorrelationMaximum:
-    """The maximum of the layer correlation of smallest beta, with its curvature, stability and status; never raises for want of one."""
+    """The maximum of the layer correlation of smallest beta, with its curvature, stability and status;
+    never raises for want of one.
+    """
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
     shape = np.shape(given.alpha)
     ensemble = replace(
@@ -272,6 +290,7 @@ def find_beta_max(
     ordinary = np.asarray(
         ensemble.symmetric_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS)
     )
+    fine = _FINE_RATIO if ensemble.visible.symmetric else _FINE_RATIO_NESTED
     fields: dict[str, Any] = {name: np.empty(ensemble.alpha.shape) for name in _FIELDS}
     fields["status"] = np.empty(ensemble.alpha.shape, dtype=object)
 
@@ -281,7 +300,7 @@ def find_beta_max(
 
     if closed.any():
         fill(closed, _find_transition(ensemble.select(closed)))
-    for group, ratio, size in ((ordinary, _RATIO, _BLOCK), (~ordinary & ~closed, _FINE_RATIO, 8)):
+    for group, ratio, size in ((ordinary, _RATIO, _BLOCK), (~ordinary & ~closed, fine, 8)):
         members = np.flatnonzero(group)
         for i in range(0, members.size, size):
             block = members[i : i + size]
@@ -304,68 +323,54 @@ def beta_max(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """The ``beta`` at which the layers of a random machine are correlated most; a float, or an array (arguments broadcast).
+    """The ``beta`` at which the layers of a random machine are correlated most; a float, or an array
+    (arguments broadcast).
 
-    ``alpha`` is the ratio of the layer sizes, hidden to visible; ``b`` and ``c`` are the biases of the visible and hidden units. Weights drawn from
-    N(0, beta_max**2/(n + m)) are the paper's initialization. Of several maxima the one of smallest beta is taken.
+    ``alpha`` is the ratio of the layer sizes, hidden to visible; ``b`` and ``c`` are the biases of the
+    visible and hidden units. Weights drawn from N(0, beta_max**2/(n + m)) are the paper's
+    initialization. Of several maxima the one of smallest beta is taken.
 
-    Where the maximum does not exist a `NoMaximumError` is raised; where it is doubtful a `MaximumWarning`, and where the replica-symmetric theory is
-    unstable a `ReplicaSymmetryWarning` is given. `find_beta_max` returns the same number with all that is known about it.
+    Where the maximum does not exist a `NoMaximumError` is raised; where it is doubtful a
+    `MaximumWarning`, and where the replica-symmetric theory is unstable a `ReplicaSymmetryWarning` is
+    given. `find_beta_max` returns the same number with all that is known about it.
     """
     result = find_beta_max(alpha, visible=visible, hidden=hidden, b=b, c=c)
     judge(result)
     return result.beta
 
 
+_OBJECTIONS: dict[str, tuple[type[Warning] | None, str]] = {
+    "none": (None, "has no maximum that was found"),
+    "jump": (None, "jumps near beta = {beta:.6g} (a first-order transition) and has no smooth maximum"),
+    "flat": (MaximumWarning, "is flat: scales around beta = {beta:.4g} are hardly worse"),
+    "rival": (
+        MaximumWarning,
+        "has a higher maximum at beta = {rival:.4g}; the first one, at beta = {beta:.4g}, is taken",
+    ),
+    "unstable": (
+        ReplicaSymmetryWarning,
+        "has its maximum at beta = {beta:.4g}, where the replica-symmetric theory is unstable "
+        "(stability {stability:.3g})",
+    ),
+}
+_REMEDY = " Choose biases nearer to zero, layers of more equal size, or a scale of your own."
+
+
 def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
-    """Raise or warn as the status of a result asks for."""
-    status = np.asarray(result.status, dtype=object)
-    ordinary = (status == "maximum") | (status == "transition")
-    if ordinary.all():
-        return
-    first = {name: np.argmax((status == name).ravel()) for name in set(status.ravel().tolist())}
-
-    def at(name: str) -> dict[str, float]:
-        i = first[name]
-        return {
-            key: float(np.ravel(getattr(result, key))[i])
-            for key in ("alpha", "b", "c", "beta", "stability", "rival")
-        }
-
-    for name, reason in (
-        ("none", "has no maximum up to beta = {last:g}"),
-        ("jump", "jumps at beta = {beta:.6g} (a first-order transition) and has no smooth maximum"),
-    ):
-        if name in first:
-            where = at(name)
-            raise NoMaximumError(
-                f"The layer correlation of {result.visible}-{result.hidden} machines with `alpha` = {where['alpha']:g}, `b` = {where['b']:g}, "
-                f"`c` = {where['c']:g} "
-                + reason.format(last=_LAST, **where)
-                + ". Choose biases nearer to zero or layers of more equal size, "
-                "or pass a scale of your own.",
-                result,
-            )
-    texts = {
-        "flat": (MaximumWarning, "is flat: scales around beta = {beta:.4g} are hardly worse"),
-        "rival": (
-            MaximumWarning,
-            "has a higher maximum at beta = {rival:.4g}; the first one, at beta = {beta:.4g}, is taken",
-        ),
-        "unstable": (
-            ReplicaSymmetryWarning,
-            "has its maximum at beta = {beta:.4g} where the replica-symmetric theory is unstable (stability {stability:.3g})",
-        ),
-    }
-    for name, (category, text) in texts.items():
-        if name in first:
-            where = at(name)
-            warnings.warn(
-                f"The layer correlation of {result.visible}-{result.hidden} machines with alpha = {where['alpha']:g}, b = {where['b']:g}, "
-                f"c = {where['c']:g} " + text.format(**where) + ".",
-                category,
-                stacklevel=stacklevel,
-            )
+    """Raise or warn as the status of a result asks for, naming the first machine concerned."""
+    status = np.ravel(np.asarray(result.status, dtype=object))
+    for name, (category, text) in _OBJECTIONS.items():
+        concerned = np.flatnonzero(status == name)
+        if not concerned.size:
+            continue
+        keys = ("alpha", "b", "c", "beta", "stability", "rival")
+        at = {key: float(np.ravel(getattr(result, key))[concerned[0]]) for key in keys}
+        machine = f"{result.visible}-{result.hidden} machines with `alpha` = {at['alpha']:g}, "
+        machine += f"`b` = {at['b']:g}, `c` = {at['c']:g}"
+        message = f"The layer correlation of {machine} {text.format(**at)}."
+        if category is None:
+            raise NoMaximumError(message + _REMEDY, result)
+        warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def weight_std(
@@ -376,7 +381,9 @@ def weight_std(
     hidden: str | BinaryUnit = "bit",
     hidden_bias: float = 0.0,
 ) -> float:
-    """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a machine without visible biases."""
+    """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a
+    machine without visible biases.
+    """
     n = as_count(n_visible, "n_visible")
     m = as_count(n_hidden, "n_hidden")
     result = find_beta_max(m / n, visible=visible, hidden=hidden, c=as_real(hidden_bias, "hidden_bias"))

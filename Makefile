@@ -1,0 +1,67 @@
+# Every target sets up what it needs in .venv and is quick the second time.
+# EXTRAS chooses optional parts: make test EXTRAS=all
+
+PYTHON ?= python3
+EXTRAS ?= plot
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := torch==2.13.0
+comma := ,
+STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
+
+ifneq ($(wildcard ../shared/data),)
+export PARAMAGNET_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test test-slow lint bench docs sweep wheel clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/demo.py
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-slow: lint
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	mkdir -p bench-output
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Long computations whose records are committed; each skips what is already there.
+sweep: $(STAMP)
+	$(BIN)/python benchmarks/disorder_average.py
+
+wheel: $(STAMP)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:
+	rm -rf $(VENV) dist docs/_build demo-output bench-output
+
+$(VENV)/.pip:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	touch $@
+
+# The CPU build must be there before anything asks for torch, or the package index's default drags in CUDA.
+$(VENV)/.torch: | $(VENV)/.pip
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	touch $@
+
+$(STAMP): pyproject.toml | $(VENV)/.pip $(TORCH_STAMP)
+	$(BIN)/python -m pip install --quiet --group test --editable ".[$(EXTRAS)]"
+	touch $@
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@

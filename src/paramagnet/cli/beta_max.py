@@ -1,0 +1,75 @@
+"""``paramagnet beta-max``: the scale of the initial weights."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from paramagnet._checks import as_count
+from paramagnet.theory.scale import find_beta_max, judge
+
+_MEANING = {
+    "maximum": "a smooth maximum",
+    "transition": "the spin-glass transition (closed form)",
+    "flat": "flat: scales around it are hardly worse",
+    "rival": "the first maximum; a higher one lies at larger beta",
+    "unstable": "replica symmetry is broken here: not to be trusted",
+}
+
+
+def beta_max(
+    visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
+    hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
+    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
+    hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print beta_max and the standard deviation of the initial weights for a machine of these sizes."""
+    n = as_count(visible_units, "--visible-units")
+    m = as_count(hidden_units, "--hidden-units")
+    result = find_beta_max(m / n, visible=visible, hidden=hidden, b=visible_bias, c=hidden_bias)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        judge(result)
+    sigma = float(result.beta / np.sqrt(n + m))
+    if as_json:
+        values = {
+            "visible_units": n,
+            "hidden_units": m,
+            "visible": visible,
+            "hidden": hidden,
+            "visible_bias": visible_bias,
+            "hidden_bias": hidden_bias,
+            "alpha": result.alpha,
+            "beta_max": result.beta,
+            "sigma": sigma,
+            "stability": result.stability,
+            "curvature": _finite(result.curvature),
+            "rival": _finite(result.rival),
+            "status": result.status,
+        }
+        typer.echo(json.dumps(values))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, hidden bias {hidden_bias:g}")
+    table.add_row("alpha", f"{result.alpha:.6g}")
+    table.add_row("[bold]sigma[/bold]", f"[bold]{sigma:.9g}[/bold]   draw the weights from N(0, sigma^2)")
+    table.add_row("beta_max", f"{result.beta:.9g}   {_MEANING[result.status]}")
+    stable = "stable" if result.stability > 0 else "marginal" if result.stability == 0 else "unstable"
+    table.add_row("stability", f"{result.stability:.4g}   replica-symmetric theory {stable}")
+    Console().print(table)
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,91 @@
+"""``paramagnet schemes``: what the theory says of every way to start."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from paramagnet.initializers import SchemeReport, compare_schemes
+
+
+def schemes(
+    visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
+    hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
+    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    hidden_bias: Annotated[float, typer.Option(help="Hidden bias.")] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare initial scales: every scheme for these sizes, and what other packages do by default."""
+    reports = compare_schemes(
+        visible_units, hidden_units, visible=visible, hidden=hidden, hidden_bias=hidden_bias
+    )
+    if as_json:
+        typer.echo(json.dumps([_record(report) for report in reports]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    title = (
+        f"Initial scales for {visible_units} x {hidden_units} units, {visible}-{hidden}, c = {hidden_bias:g}"
+    )
+    table = Table(title=title, caption_justify="left")
+    table.add_column("scheme")
+    table.add_column("units")
+    for heading in ("sigma", "/ ours", "/ critical", "q_v", "q_h", "correlation"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("the machine it gives")
+    for i, report in enumerate(reports):
+        if i and report.kind != reports[i - 1].kind:
+            table.add_section()
+        style = "bold green" if report.name == "layer-correlation" else None
+        table.add_row(*_cells(report), style=style)
+    table.caption = (
+        "/ ours: sigma over that of layer-correlation in the same unit types.\n"
+        "/ critical: the coupling, in spin language, over the critical (nm)^(-1/4).\n"
+        "correlation: between the layers, over its maximum; a dash where that is infinite.\n"
+        "Packages with unit types of their own are judged in those, at zero bias."
+    )
+    Console().print(table)
+
+
+def _record(report: SchemeReport) -> dict[str, object]:
+    values = asdict(report) | {"visible": report.visible.name, "hidden": report.hidden.name}
+    return {key: None if isinstance(v, float) and not np.isfinite(v) else v for key, v in values.items()}
+
+
+def _cells(report: SchemeReport) -> list[str]:
+    return [
+        report.name,
+        f"{report.visible}-{report.hidden}",
+        f"{report.sigma:.3g}",
+        f"{report.to_ours:.2g}" if report.to_ours < 0.1 else f"{report.to_ours:.2f}",
+        f"{report.to_critical:.2g}" if report.to_critical < 0.1 else f"{report.to_critical:.2f}",
+        f"{report.q_v:.3f}",
+        f"{report.q_h:.3f}",
+        _percent(report.correlation),
+        _describe(report),
+    ]
+
+
+def _percent(fraction: float) -> str:
+    if np.isnan(fraction):
+        return "-"
+    return "< 0.1 %" if abs(fraction) < 1e-3 else f"{100 * fraction:.1f} %"
+
+
+def _describe(report: SchemeReport) -> str:
+    """The phase, and on which side of the maximum the machine lies."""
+    if report.phase in ("spin glass", "replica symmetry broken"):
+        return f"{report.phase}: chains freeze"
+    if report.name == "layer-correlation":
+        where = "at the maximum"
+    elif report.to_ours < 0.3:
+        where = "layers nearly independent"
+    else:
+        where = "near the maximum" if report.to_ours <= 1.5 else "past the maximum"
+    return f"{'paramagnet' if report.phase == 'paramagnet' else 'stable'}, {where}"

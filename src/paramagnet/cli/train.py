@@ -1,0 +1,221 @@
+"""``paramagnet train``: a machine from a data file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from paramagnet.rbm import RBM, writable_target
+from paramagnet.units import FloatArray, as_unit
+
+if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
+    from paramagnet.learning.checkpoint import TrainState
+    from paramagnet.learning.training import TrainResult
+
+_BAR_SECONDS = 0.1  # between two updates of the bar: they must not cost anything
+
+
+def train(
+    data: Annotated[Path, typer.Argument(help="The data: .npy, .npz or .csv, one point per row.")],
+    hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
+    epochs: Annotated[int, typer.Option(help="How many times to go through the data.")],
+    out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
+    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
+    scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
+    gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
+    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    threads: Annotated[int, typer.Option(help="Threads for exact gradients.")] = 1,
+    optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam",
+    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
+    weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
+    batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
+    validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the learning curve to this file.")] = None,
+) -> None:
+    """Train a machine and write it to a file.
+
+    A checkpoint is kept beside the result: after an interruption the same command with --resume goes on from
+    it, and with more --epochs it trains further.
+    """
+    from paramagnet.initializers import initialize
+    from paramagnet.learning import training
+    from paramagnet.learning.gradient import Exact
+    from paramagnet.learning.optimizer import SGD, Adam
+
+    writable_target(out)
+    if plot is not None:
+        _check_plot(plot)
+    if optimizer not in ("adam", "sgd"):
+        raise ValueError(f"`--optimizer` must be adam or sgd, got {optimizer!r}.")
+    checkpoint = out.with_name(f"{out.stem}.checkpoint.safetensors")
+    points = read_points(data, visible)
+    rng = np.random.default_rng(seed)
+    start: RBM | TrainState
+    if resume:
+        start = _load_state(checkpoint, hidden_units, visible, hidden)
+    else:
+        start = initialize(
+            points.shape[1],
+            hidden_units,
+            visible=visible,
+            hidden=hidden,
+            hidden_bias=hidden_bias,
+            scheme=scheme,
+            gain=gain,
+            rng=rng,
+        )
+    progress = _Bar(epochs)
+    try:
+        with progress:
+            result = training.train(
+                start,
+                points,
+                epochs=epochs,
+                gradient=Exact(n_threads=threads, force=exact) if exact or threads != 1 else None,
+                optimizer=Adam(learning_rate) if optimizer == "adam" else SGD(learning_rate, momentum),
+                batch_size=batch_size,
+                weight_decay=weight_decay,
+                validation=None if validation is None else read_points(validation, visible),
+                rng=rng,
+                callback=progress.show,
+                checkpoint=checkpoint,
+            )
+    except KeyboardInterrupt:
+        typer.echo(_how_to_resume(progress.state, checkpoint), err=True)
+        raise typer.Exit(130) from None
+    result.rbm.save(out)
+    typer.echo(_summary(result))
+    typer.echo(f"machine: {out}")
+    if plot is not None:
+        _draw(result, plot)
+        typer.echo(f"learning curve: {plot}")
+
+
+def read_points(path: Path, units: str) -> FloatArray:
+    """The points in a file.
+
+    Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
+    """
+    from paramagnet.data.files import read_data
+
+    points = read_data(path)
+    low, high = as_unit(units, "visible").levels
+    found = set(np.unique(points))
+    if found <= {low, high}:
+        return points
+    for other in ("bit", "spin"):
+        levels = as_unit(other, "units").levels
+        if found <= set(levels):
+            typer.echo(
+                f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True
+            )
+            return np.where(points == levels[1], high, low)
+    return points  # the library says what is wrong with them
+
+
+def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
+    from paramagnet.learning.checkpoint import load_checkpoint
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
+        )
+    state = load_checkpoint(path)
+    had = (state.layout.n_hidden, state.layout.visible.name, state.layout.hidden.name)
+    if had != (hidden_units, visible, hidden):
+        raise ValueError(
+            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible {had[1]} "
+            f"--hidden {had[2]}."
+        )
+    return state
+
+
+def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
+    if state is None:
+        return "Interrupted before the first update; nothing was kept."
+    command = [Path(sys.argv[0]).name, *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
+    return (
+        f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
+        f"Go on with: {shlex.join(command)}"
+    )
+
+
+def _summary(result: TrainResult) -> str:
+    history = result.history
+    if not len(history):
+        return f"trained for {result.state.epoch} epochs"
+    line = f"log-likelihood after {history.epoch[-1]} epochs: {history.log_likelihood[-1]:.4f} nats per point"
+    if np.isfinite(history.validation[-1]):
+        line += f", validation {history.validation[-1]:.4f}"
+    return (
+        f"{line} ({history.log_likelihood[0]:.4f} at epoch {history.epoch[0]}; {result.state.seconds:.1f} s)"
+    )
+
+
+def _check_plot(plot: Path) -> None:
+    writable_target(plot)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ValueError("`--plot` needs matplotlib: pip install 'paramagnet[plot]'.") from None
+
+
+def _draw(result: TrainResult, plot: Path) -> None:
+    from paramagnet.plots import plot_learning_curve
+
+    history = result.history
+    plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation).savefig(plot)
+
+
+class _Bar:
+    """A progress bar with the latest log-likelihood; silent where nobody watches."""
+
+    def __init__(self, epochs: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self.state: TrainState | None = None
+        self._progress = Progress(
+            TextColumn("epoch"),
+            MofNCompleteColumn(),
+            BarColumn(),
+            TextColumn("log-likelihood {task.fields[value]}"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=epochs, value="")
+        self._shown = 0.0
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.state is not None:
+            self._draw(self.state)
+        self._progress.stop()
+
+    def show(self, state: TrainState) -> None:
+        """To be called with every state."""
+        self.state = state
+        now = time.monotonic()
+        if now - self._shown >= _BAR_SECONDS:
+            self._shown = now
+            self._draw(state)
+
+    def _draw(self, state: TrainState) -> None:
+        value = f"{state.records[-1].log_likelihood:.3f}" if state.records else ""
+        self._progress.update(self._task, completed=state.epoch, value=value)

@@ -1,0 +1,229 @@
+"""Initial machines: the paper's weights, and the scales that people use otherwise.
+
+Weights are drawn from N(0, sigma**2) with the scheme's ``sigma`` times ``gain``; [Y25] section 2 draws
+them with ``sigma = beta_max/sqrt(n + m)`` (scheme ``"layer-correlation"``). The other schemes are those
+of feed-forward networks, read with the visible layer as the input, and Hinton's rule of thumb.
+`compare_schemes` says what the theory thinks of each of them, and of the defaults of other packages.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_reals, as_states
+from paramagnet.rbm import RBM
+from paramagnet.theory.response import layer_correlation_slope, replica_stability
+from paramagnet.theory.saddle import solve_saddle_point
+from paramagnet.theory.scale import LayerCorrelationMaximum, find_beta_max, judge
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+
+_FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
+    "xavier": lambda n, m: np.sqrt(2.0 / (n + m)),
+    "he": lambda n, m: np.sqrt(2.0 / n),
+    "lecun": lambda n, m: np.sqrt(1.0 / n),
+    "hinton": lambda n, m: 0.01,
+}
+SCHEMES = ("layer-correlation", *_FIXED_SCALES)
+
+
+@dataclass(frozen=True)
+class PackageDefault:
+    """The scale another package starts from; its unit types, where they are fixed."""
+
+    name: str
+    visible: BinaryUnit | None
+    hidden: BinaryUnit | None
+    scale: Callable[[int, int], float]
+
+
+PACKAGE_DEFAULTS = (
+    PackageDefault("rbms 0.5", BIT, BIT, lambda n, m: 1e-4),
+    PackageDefault("scikit-learn", BIT, BIT, lambda n, m: 0.01),
+    PackageDefault("learnergy", BIT, BIT, lambda n, m: 0.01),
+    PackageDefault("RestrictedBoltzmannMachines.jl", None, None, lambda n, m: 0.1 / np.sqrt(n)),
+    PackageDefault("PGM", None, None, lambda n, m: np.sqrt(0.1 / n)),
+    PackageDefault("QuCumber", BIT, BIT, lambda n, m: 1.0 / np.sqrt(n)),
+    PackageDefault("PyDeep", BIT, BIT, lambda n, m: 4.0 * np.sqrt(2.0 / (n + m))),
+    PackageDefault("D-Wave plugin 0.4", SPIN, SPIN, lambda n, m: 2.5 * (n * m) ** -0.25),
+)
+
+
+def scheme_std(
+    scheme: str,
+    n_visible: int,
+    n_hidden: int,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    visible_bias: float = 0.0,
+    hidden_bias: float = 0.0,
+) -> float:
+    """The standard deviation of the weights that a scheme gives for these layers."""
+    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    if scheme in _FIXED_SCALES:
+        return float(_FIXED_SCALES[scheme](n, m))
+    if scheme != "layer-correlation":
+        known = ", ".join(repr(name) for name in SCHEMES)
+        raise ValueError(f"`scheme` must be one of {known}, got {scheme!r}.")
+    b, c = as_real(visible_bias, "visible_bias"), as_real(hidden_bias, "hidden_bias")
+    maximum = find_beta_max(m / n, visible=visible, hidden=hidden, b=b, c=c)
+    judge(maximum, stacklevel=4)
+    return float(maximum.beta / np.sqrt(n + m))
+
+
+def initialize(
+    n_visible: int,
+    n_hidden: int,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    visible_bias: float | str | npt.ArrayLike = 0.0,
+    hidden_bias: float = 0.0,
+    scheme: str = "layer-correlation",
+    gain: float = 1.0,
+    data: npt.ArrayLike | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> RBM:
+    """A machine ready to learn: weights from N(0, (gain sigma)**2) with the scheme's sigma, biases as given.
+
+    ``gain = 0.25`` is the paper's beta_max/4. With one number as ``visible_bias`` the scale is the
+    theory's for that bias. A bias that differs from unit to unit, an array or ``visible_bias="data"``,
+    leaves the scale at that of zero visible bias, as in the paper; ``"data"`` sets each unit's bias so
+    that the machine without weights has the (smoothed) mean of that column of ``data``.
+    """
+    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    visible, hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
+    generator = as_generator(rng)
+    c = as_real(hidden_bias, "hidden_bias")
+    if isinstance(visible_bias, str):
+        biases = _biases_from_data(visible_bias, data, visible, n)
+    else:
+        if data is not None:
+            raise ValueError(
+                '`data` is used with `visible_bias="data"` only; pass that, or leave `data` out.'
+            )
+        biases = as_reals(visible_bias, "visible_bias")
+        if biases.shape not in ((), (n,)):
+            raise ValueError(
+                f"`visible_bias` must be one number or one for each of the {n} visible units, "
+                f"got shape {biases.shape}."
+            )
+    uniform = float(biases) if biases.ndim == 0 else 0.0
+    sigma = scheme_std(scheme, n, m, visible=visible, hidden=hidden, visible_bias=uniform, hidden_bias=c)
+    weights = generator.normal(0.0, 1.0, size=(n, m)) * (factor * sigma)
+    return RBM(weights, np.broadcast_to(biases, (n,)), np.full(m, c), visible, hidden)
+
+
+def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: BinaryUnit, n_visible: int) -> FloatArray:
+    """Biases that give a unit on its own the mean of its column; half a count is added to each value,
+    so that constant columns stay finite.
+    """
+    if rule != "data":
+        raise ValueError(f'`visible_bias` must be a number, an array or "data", got {rule!r}.')
+    if data is None:
+        raise ValueError(
+            '`visible_bias="data"` needs the data: pass `data=`, an array (n_points, n_visible).'
+        )
+    states = as_states(data, "data", unit.name, unit.levels, n_visible)
+    n_high = (states == unit.high).sum(axis=0)
+    log_odds = np.log((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
+    biases: FloatArray = log_odds / (unit.high - unit.low)
+    return biases
+
+
+@dataclass(frozen=True)
+class SchemeReport:
+    """One scheme judged by the theory, for layers of given sizes.
+
+    ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types;
+    ``to_critical`` is the coupling it gives, in spin language (a bit counts half a spin), over the
+    critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its maximum (nan where the
+    maximum is infinite or missing).
+    """
+
+    name: str
+    kind: str
+    visible: BinaryUnit
+    hidden: BinaryUnit
+    sigma: float
+    to_ours: float
+    to_critical: float
+    q_v: float
+    q_h: float
+    correlation: float
+    stability: float
+    phase: str
+
+
+def compare_schemes(
+    n_visible: int,
+    n_hidden: int,
+    *,
+    visible: str | BinaryUnit = "spin",
+    hidden: str | BinaryUnit = "bit",
+    hidden_bias: float = 0.0,
+) -> list[SchemeReport]:
+    """Every scheme in the user's unit types, then every package's default in its own (where it has its
+    own, with zero biases).
+    """
+    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    c = as_real(hidden_bias, "hidden_bias")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said in the table's own columns
+        sigmas = {
+            name: scheme_std(name, n, m, visible=units[0], hidden=units[1], hidden_bias=c) for name in SCHEMES
+        }
+    reports = [_judge_scale(name, "scheme", sigma, n, m, *units, c) for name, sigma in sigmas.items()]
+    for package in PACKAGE_DEFAULTS:
+        v, h = package.visible or units[0], package.hidden or units[1]
+        bias = c if (package.visible, package.hidden) == (None, None) else 0.0
+        reports.append(_judge_scale(package.name, "package", float(package.scale(n, m)), n, m, v, h, bias))
+    return reports
+
+
+@lru_cache(maxsize=64)
+def _maximum(alpha: float, visible: BinaryUnit, hidden: BinaryUnit, c: float) -> LayerCorrelationMaximum:
+    return find_beta_max(alpha, visible=visible, hidden=hidden, c=c)
+
+
+def _judge_scale(
+    name: str, kind: str, sigma: float, n: int, m: int, visible: BinaryUnit, hidden: BinaryUnit, c: float
+) -> SchemeReport:
+    alpha, beta = m / n, sigma * np.sqrt(n + m)
+    machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "c": c}
+    point = solve_saddle_point(beta, alpha, **machine)
+    stability = replica_stability(beta, alpha, **machine)
+    maximum = _maximum(alpha, visible, hidden, c)
+    correlation = np.nan
+    if np.isfinite(maximum.value):
+        correlation = layer_correlation_slope(beta, alpha, **machine) / maximum.value
+    spin_language = 0.25 * (visible.high - visible.low) * (hidden.high - hidden.low)
+    return SchemeReport(
+        name=name,
+        kind=kind,
+        visible=visible,
+        hidden=hidden,
+        sigma=sigma,
+        to_ours=beta / maximum.beta,
+        to_critical=spin_language * sigma * (n * m) ** 0.25,
+        q_v=point.q_v,
+        q_h=point.q_h,
+        correlation=float(correlation),
+        stability=stability,
+        phase=_phase(visible, hidden, c, point.q_v, stability),
+    )
+
+
+def _phase(visible: BinaryUnit, hidden: BinaryUnit, c: float, q_v: float, stability: float) -> str:
+    if visible.symmetric and hidden.symmetric and c == 0.0:
+        return "spin glass" if q_v > 0.0 else "paramagnet"
+    return "replica symmetric" if stability > 0.0 else "replica symmetry broken"

@@ -1,0 +1,352 @@
+"""Exact sums over all states of a restricted Boltzmann machine: log Z, first and second moments, true
+samples.
+
+The model is ``P(v, h) = exp(b.v + c.h + v.w h) / Z`` with binary units, each layer with levels ``(low,
+high)``. The smaller layer is enumerated, the other summed in closed form. Plain float64 arrays in and out;
+`tables` and `partition` have the compiled loops.
+
+Threads take blocks of states whose number depends on the sizes alone, and partial sums are added in the order
+of the blocks: any number of threads gives the same bits. Memory is bounded: some megabytes, whatever the
+number of states, as long as there are not millions of summed units.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet.kernels import partition
+from paramagnet.kernels.partition import COLUMN_BITS, COLUMNS, LANES
+from paramagnet.kernels.tables import LN2, Tables, make_tables
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Levels = tuple[float, float]
+Progress = Callable[[float], None]
+
+MAX_ROW_BITS = 10  # the table of rows stays in the second-level cache
+MAX_TABLE = 2**20  # numbers, 8 MB
+MIN_TASKS, MAX_TASKS = 16, 256
+# Costs are states times summed units, about 0.2 ns each. A task should have at least TASK (3 ms). Below
+# FOR_THREADS (1 ms) starting threads costs more than they save; up to AT_ONCE (50 ms) a single call does it
+# all, beyond it Python looks in between: Ctrl-C works.
+FOR_THREADS = 2**22
+AT_ONCE = 2**28
+TASK = 2**24
+ROUGH_SECONDS = 2e-10
+
+
+class _Bits:
+    """The machine in variables 0 and 1, the enumerated layer first, and the tables for its sum.
+
+    With ``x = low + s (high - low)`` in both layers the exponent keeps its form. What does not depend on the
+    state is ``constant``.
+    """
+
+    def __init__(
+        self,
+        weights: FloatArray,
+        visible_bias: FloatArray,
+        hidden_bias: FloatArray,
+        visible_levels: Levels,
+        hidden_levels: Levels,
+    ) -> None:
+        self.swapped = weights.shape[0] > weights.shape[1]
+        if self.swapped:
+            weights, visible_bias, hidden_bias = weights.T, hidden_bias, visible_bias
+            visible_levels, hidden_levels = hidden_levels, visible_levels
+        (self.x_low, x_high), (self.y_low, y_high) = visible_levels, hidden_levels
+        self.x_step, self.y_step = x_high - self.x_low, y_high - self.y_low
+        self.k, self.m = k, m = weights.shape
+        if k > 60:
+            raise ValueError(
+                f"`weights` of shape {weights.shape} has 2**{k} states to sum; 2**60 is the limit."
+            )
+        # New arrays of one type and order, whatever came in: each kernel is compiled for one signature.
+        self.coupling = np.ascontiguousarray(weights * (self.x_step * self.y_step), np.float64)
+        x_field = np.asarray(weights.sum(axis=1) * self.y_low + visible_bias, np.float64)
+        y_field = np.asarray(weights.sum(axis=0) * self.x_low + hidden_bias, np.float64)
+        self.bias = y_field * self.y_step
+        self.constant = self.x_low * float(x_field.sum()) + self.y_low * float(hidden_bias.sum())
+        largest_table = (MAX_TABLE // (m + 1)).bit_length() - 1
+        self.row_bits = max(0, min(k // 2, k - COLUMN_BITS, MAX_ROW_BITS, largest_table))
+        self.n_columns = max(LANES, 1 << min(k - self.row_bits, COLUMN_BITS))  # of a block
+        self.n_blocks = 1 << max(0, k - self.row_bits - COLUMN_BITS)
+        self.tables: Tables = make_tables(
+            self.coupling, x_field * self.x_step, self.bias, self.row_bits, COLUMN_BITS
+        )
+        self.scaled: bool = self.tables.pairwise or self.tables.groups.size > 2  # powers of two in the sums
+        self.cost = (m << k) * (64 if self.tables.pairwise else 1)
+        n_tasks = min(max(self.cost // TASK, MIN_TASKS), MAX_TASKS)
+        self.task_size = max(1, self.n_blocks >> (n_tasks.bit_length() - 1))
+
+    def run(
+        self, work: Callable[[int, int], Any], n_threads: int, progress: Progress | None
+    ) -> Iterator[Any]:
+        """Yield ``work(first, last)`` for ranges that cover all blocks, in order."""
+        tasks = [(i, i + self.task_size) for i in range(0, self.n_blocks, self.task_size)]
+        return _run(work, tasks, n_threads if self.cost >= FOR_THREADS else 1, progress)
+
+    def at_once(self, n_threads: int, progress: Progress | None) -> bool:
+        """Whether one call of the compiled code should take all blocks."""
+        most = AT_ONCE if n_threads == 1 else FOR_THREADS
+        return progress is None and self.cost < most
+
+    def sum_weights(self, n_threads: int, progress: Progress | None) -> tuple[FloatArray, int]:
+        """The weights of all blocks of columns, as numbers and a common power of two."""
+        sums, powers = np.zeros(self.n_blocks), np.zeros(self.n_blocks, np.int64)
+
+        def work(first: int, last: int) -> None:
+            self.weigh((first, last), sums, powers)
+
+        if self.at_once(n_threads, progress):
+            work(0, self.n_blocks)
+        else:
+            for _ in self.run(work, n_threads, progress):
+                pass
+        highest = int(powers.max())
+        return np.ldexp(sums, np.maximum(powers - highest, -2000).astype(np.intc)), highest
+
+    def weigh(
+        self,
+        blocks: tuple[int, int],
+        sums: FloatArray,
+        powers: IntArray,
+        quads: tuple[int, int] | None = None,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Call `partition.sum_weights`; return what it leaves in ``rows`` and ``pairs``."""
+        n_rows = self.tables.row_power.size
+        rows, pairs = np.empty(n_rows), np.empty(4 * COLUMNS)
+        first, last = quads or (0, n_rows // 4)
+        partition.sum_weights(self.tables, blocks, first, last, sums, powers, rows, pairs)
+        return rows, pairs
+
+
+def _run(
+    work: Callable[[int, int], Any], tasks: list[tuple[int, int]], n_threads: int, progress: Progress | None
+) -> Iterator[Any]:
+    """Yield ``work(*task)`` in the order of the tasks. The calling thread works too, and reports the
+    progress.
+
+    The threads live as long as the call, so there is nothing to break in a forked child.
+    """
+    n_tasks = len(tasks)
+    n_threads = min(n_threads, n_tasks)
+    if n_threads <= 1:
+        for i, task in enumerate(tasks):
+            yield work(*task)
+            if progress is not None:
+                progress((i + 1) / n_tasks)
+        return
+    waiting = deque(range(n_tasks))
+    finished: dict[int, Any] = {}
+
+    def take() -> bool:
+        try:
+            i = waiting.popleft()
+        except IndexError:
+            return False
+        finished[i] = work(*tasks[i])
+        return True
+
+    def take_all() -> None:
+        while take():
+            pass
+
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        try:
+            others = [pool.submit(take_all) for _ in range(n_threads - 1)]
+            n_done = 0
+            while take():
+                while n_done in finished:
+                    yield finished.pop(n_done)
+                    n_done += 1
+                if progress is not None and n_done < n_tasks:
+                    progress(n_done / n_tasks)
+            for other in others:
+                other.result()
+            for i in range(n_done, n_tasks):
+                yield finished.pop(i)
+            if progress is not None:
+                progress(1.0)
+        finally:
+            waiting.clear()  # after an exception the others stop at the end of their task
+
+
+def _share(progress: Progress | None, start: float, stop: float) -> Progress | None:
+    """The callback for the part of the work between two fractions."""
+    if progress is None:
+        return None
+    whole = progress
+    return lambda fraction: whole(start + (stop - start) * fraction)
+
+
+def _choose(weights: FloatArray, uniform: FloatArray) -> IntArray:
+    """Indices drawn in proportion to ``weights``, one for each uniform number."""
+    cumulative = np.cumsum(weights)
+    last = np.searchsorted(cumulative, cumulative[-1])  # rounding may reach the total itself
+    chosen: IntArray = np.minimum(np.searchsorted(cumulative, uniform * cumulative[-1], "right"), last)
+    return chosen
+
+
+def log_partition(
+    weights: FloatArray,
+    visible_bias: FloatArray,
+    hidden_bias: FloatArray,
+    visible_levels: Levels,
+    hidden_levels: Levels,
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> float:
+    """``log Z = log sum_{v, h} exp(b.v + c.h + v.w h)``.
+
+    ``progress`` receives the finished fraction now and then, in the calling thread; what it raises ends the
+    sum.
+    """
+    bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
+    sums, power = bits.sum_weights(n_threads, progress)
+    return math.fsum((math.log(sums.sum()), power * LN2, bits.tables.offset, bits.constant))
+
+
+def moments(
+    weights: FloatArray,
+    visible_bias: FloatArray,
+    hidden_bias: FloatArray,
+    visible_levels: Levels,
+    hidden_levels: Levels,
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[float, FloatArray, FloatArray, FloatArray]:
+    """``log Z, E[v], E[h], E[v h^T]``: with ``log Z`` its gradient with respect to all parameters.
+
+    The sums give the weights in which summed unit ``j`` is low, so ``E[t_j] = 1 - P(t_j = 0)`` and
+    ``E[s_i t_j] = E[s_i] - P(s_i = 1, t_j = 0)``. ``progress`` as in `log_partition`.
+    """
+    bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
+    tables, k, m, reference = bits.tables, bits.k, bits.m, 0
+    if bits.scaled:  # a first pass finds the scale
+        sums, power = bits.sum_weights(n_threads, _share(progress, 0.0, 0.3))
+        reference = power + math.frexp(sums.sum())[1]
+        progress = _share(progress, 0.3, 1.0)
+
+    def work(first: int, last: int) -> FloatArray:
+        part = np.zeros((k + 1, m + 1))
+        partition.sum_moments(tables, (first, last), bits.task_size, bits.row_bits, reference, part)
+        return part
+
+    if bits.at_once(n_threads, progress):
+        result = work(0, bits.n_blocks)
+    else:
+        result = np.zeros((k + 1, m + 1))
+        for part in bits.run(work, n_threads, progress):
+            result += part
+
+    total = result[k, m]
+    log_z = math.fsum((math.log(total), reference * LN2, tables.offset, bits.constant))
+    result /= total
+    s = result[:k, m, None]
+    low = result[:, :m] * tables.scale
+    y = (bits.y_low + bits.y_step) - bits.y_step * low[k]
+    # E[x y] with x = x_low + x_step s and y = y_high - y_step (1 - t)
+    xy = (
+        bits.x_low * y
+        + (bits.x_step * (bits.y_low + bits.y_step)) * s
+        - (bits.x_step * bits.y_step) * low[:k]
+    )
+    x = bits.x_low + bits.x_step * s[:, 0]
+    return (log_z, y, x, np.ascontiguousarray(xy.T)) if bits.swapped else (log_z, x, y, xy)
+
+
+def draw_states(
+    weights: FloatArray,
+    visible_bias: FloatArray,
+    hidden_bias: FloatArray,
+    visible_levels: Levels,
+    hidden_levels: Levels,
+    n_samples: int,
+    rng: np.random.Generator,
+    *,
+    n_threads: int = 1,
+    progress: Progress | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """``n_samples`` independent draws ``(v, h)`` from the machine itself, no Markov chain.
+
+    The weights of all blocks of columns are summed and the samples shared out among them; only blocks with
+    samples are summed once more, row by row, and at last single rows. The other layer follows from its
+    conditional.
+    """
+    bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
+    sums = bits.sum_weights(n_threads, _share(progress, 0.0, 0.5))[0]
+    counts = rng.multinomial(n_samples, sums / sums.sum())
+    ends, hit = np.cumsum(counts), np.flatnonzero(counts)
+    uniform = rng.random((n_samples, 2))
+    row, column = np.empty(n_samples, np.int64), np.empty(n_samples, np.int64)
+
+    def work(first: int, last: int) -> None:
+        unused = np.empty(bits.n_blocks), np.empty(bits.n_blocks, np.int64)
+        for block in hit[first:last].tolist():
+            start, stop = ends[block] - counts[block], ends[block]
+            of_rows = bits.weigh((block, block + 1), *unused)[0]
+            rows = row[start:stop] = _choose(of_rows, np.sort(uniform[start:stop, 0]))
+            for q in np.unique(rows // 4).tolist():
+                of_pairs = bits.weigh((block, block + 1), *unused, (q, q + 1))[1].reshape(-1, 4, LANES)
+                borders = start + np.searchsorted(rows, range(4 * q, 4 * q + 5))
+                for r in range(4):
+                    mine = slice(borders[r], borders[r + 1])
+                    chosen = _choose(of_pairs[: bits.n_columns // LANES, r].ravel(), uniform[mine, 1])
+                    column[mine] = chosen + block * COLUMNS
+
+    size = max(1, -(-len(hit) // MAX_TASKS))
+    tasks = [(i, i + size) for i in range(0, len(hit), size)]
+    for _ in _run(work, tasks, n_threads, _share(progress, 0.5, 1.0)):
+        pass
+    order = rng.permutation(n_samples)  # the samples came sorted
+    state = (row | (column << bits.row_bits))[order]
+    s = ((state[:, None] >> np.arange(bits.k)) & 1).astype(np.float64)
+    field = s @ bits.coupling + bits.bias
+    t = rng.random(field.shape) < 0.5 * (1.0 + np.tanh(0.5 * field))
+    x, y = bits.x_low + bits.x_step * s, bits.y_low + bits.y_step * t
+    return (y, x) if bits.swapped else (x, y)
+
+
+@functools.cache
+def _seconds_per_term(gradient: bool) -> float:
+    """Time per state and summed unit on this machine, from sums that take milliseconds."""
+    k, m = 16, 16
+    arguments = (np.zeros((k, m)), np.zeros(k), np.zeros(m), (0.0, 1.0), (0.0, 1.0))
+    function: Callable[..., Any] = moments if gradient else log_partition
+    function(*arguments)
+    best = math.inf
+    for _ in range(5):
+        start = time.perf_counter()
+        function(*arguments)
+        best = min(best, time.perf_counter() - start)
+    return best / (m << k)
+
+
+def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradient: bool = True) -> float:
+    """About how long `moments` (or `log_partition`, without ``gradient``) takes on this machine.
+
+    Clear cases are answered from the sizes alone; between a second and a day the speed of this machine is
+    measured, once per process. Weights of several units take two to three times as long, weights of a hundred
+    up to eighty.
+    """
+    k, m = sorted((n_visible, n_hidden))
+    if k > 200:
+        return math.inf
+    n_threads = max(1, min(n_threads, os.cpu_count() or 1))
+    rough = ROUGH_SECONDS * m * 2.0**k / n_threads
+    if 1.0 < rough < 86400.0:
+        return rough / ROUGH_SECONDS * _seconds_per_term(gradient)
+    return rough if gradient else rough / 3.0

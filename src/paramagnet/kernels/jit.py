@@ -1,0 +1,28 @@
+"""The one way in which this package compiles: no GIL, none of Numba's threads, cached if possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile ``function`` at its first call; keep the machine code for other processes where a folder is
+    writable.
+
+    Never ``parallel=True``: under Numba's OpenMP layer a forked child dies, under its work queue two Python
+    threads abort. Kernels release the GIL, so threads are the caller's business. ``cache=True`` raises at
+    once where neither the package's folder nor the user's cache folder can be written; then every process
+    compiles afresh. The cache sees changes of the kernel's own file only: a kernel calls jitted functions of
+    its own file.
+    """
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Function = njit(cache=True, **options)(function)
+    except RuntimeError:
+        compiled = njit(**options)(function)
+    return compiled

@@ -1,0 +1,174 @@
+"""Tables for exact enumeration: every exponential that the sum over all states needs, taken beforehand.
+
+Everything speaks of bits. ``k`` enumerated units ``s`` and ``m`` summed units ``t``, all 0 or 1, have the
+weight ``exp(l.s + d.t + s.W t)``. The enumerated units are cut into rows ``a`` and columns ``b``, so that
+
+    sum_t exp(...) = exp(l_a.a + l_b.b) prod_j (1 + E_j(a) F_j(b)),  E_j = exp(d_j + a.W_a),  F_j = exp(b.W_b)
+
+needs ``2**(k/2)`` exponentials instead of ``2**k``. Range: factor ``j`` is divided by the geometric mean of
+its largest and its smallest value, so a product stays within ``exp(+-LIMIT / 2)`` as long as the logarithmic
+ranges of its factors add up to at most ``LIMIT``. Where they do not, the factors are cut into groups that do
+(the sums then split off powers of two after each group). Where a single factor is out of range, the tables
+hold the exponents themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paramagnet.kernels.jit import kernel
+
+LIMIT = 1200.0  # of 1418, the logarithm of largest over smallest double; the rest is room for 2**k terms
+LN2 = math.log(2.0)
+
+
+class Tables(NamedTuple):
+    """What the sums read. Rows come in fours, ``[row // 4][j][row % 4]``; columns are ``[j][column]``."""
+
+    rows: Any  # E_j(a) over the mean of factor j; in slot j = m exp(l_a.a), its power of two taken out
+    row_power: Any  # that power of two
+    low: Any  # F_j of the lowest column bits, which make a block of columns
+    low_linear: Any  # l_b.b of those bits; -inf for columns that do not exist
+    start: Any  # F_j of the higher column bits is start[j] times step[value of the bit, bit, j] for each bit
+    step: Any
+    high_linear: Any  # l of the higher column bits, which number the blocks
+    scale: Any  # one over the mean of factor j
+    groups: Any  # borders of the groups of factors; a single group needs no powers of two
+    pairwise: bool  # exponents in place of exponentials, sums in place of products
+    offset: float  # log Z is this plus the logarithm of the sum
+
+
+@kernel
+def _softplus(x: float) -> float:
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@kernel
+def _extend(table: Any, x: int, shift: int, step: Any, i: int, j: int, pairwise: bool) -> None:
+    """From the entry ``x`` without bit ``i`` make those with bit ``i`` 0 (there) and 1 (at ``x + shift``)."""
+    value = table[x]
+    if pairwise:
+        table[x], table[x + shift] = value + step[0, i, j], value + step[1, i, j]
+    else:
+        table[x], table[x + shift] = value * step[0, i, j], value * step[1, i, j]
+
+
+@kernel
+def _fill_linear(table: Any, linear: Any) -> None:
+    """``table[x] = linear.x`` less its largest value, ``x`` the bits of the index; -inf beyond the last."""
+    size = 1
+    for i in range(linear.size):
+        for x in range(size):
+            value = table[x]
+            table[x], table[x + size] = value - max(linear[i], 0.0), value + min(linear[i], 0.0)
+        size *= 2
+    for x in range(size, table.size):
+        table[x] = -np.inf
+
+
+@kernel
+def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bits: int) -> Tables:
+    """Tables for the weight ``exp(linear.s + bias.t + s.coupling t)``.
+
+    The first ``n_row_bits`` of the units ``s`` make the rows, the others the columns, in blocks of
+    ``2**n_low_bits``.
+    """
+    k, m = coupling.shape
+    high = min(k, n_row_bits + n_low_bits)
+    n_rows, n_columns = max(4, 1 << n_row_bits), 1 << n_low_bits
+
+    # Field j runs from bottom to top. Its parts from low and from high columns are centred at 0: each table
+    # then stays within exp(+-LIMIT / 2), except for row entries too small for a double, which belong to
+    # fields below -40.
+    widest = used = offset = 0.0
+    groups, n_groups = np.zeros(m + 1, np.int64), 1
+    row_start, low_start, start, scale = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    for j in range(m):
+        bottom = top = bias[j]
+        low_range = high_range = 0.0
+        for i in range(k):
+            top += max(coupling[i, j], 0.0)
+            bottom += min(coupling[i, j], 0.0)
+            if i >= high:
+                high_range += abs(coupling[i, j])
+            elif i >= n_row_bits:
+                low_range += abs(coupling[i, j])
+        widest = max(widest, top - bottom)
+        largest, smallest = _softplus(top), _softplus(bottom)
+        if used + largest - smallest > LIMIT and j > 0:
+            groups[n_groups] = j
+            n_groups += 1
+            used = 0.0
+        used += largest - smallest
+        scale[j] = 0.5 * (largest + smallest)
+        start[j], low_start[j] = math.floor(0.5 * high_range), math.floor(0.5 * low_range)
+        row_start[j] = top - scale[j]
+    groups[n_groups] = m
+    pairwise = widest > LIMIT
+
+    step = np.zeros((2, k, m))
+    for j in range(m):
+        for i in range(k):
+            x = coupling[i, j]
+            if pairwise:
+                step[1, i, j] = x
+            else:  # from the top of the range only down, so nothing is lost to underflow on the way
+                step[0, i, j], step[1, i, j] = math.exp(-max(x, 0.0)), math.exp(min(x, 0.0))
+        if pairwise:
+            row_start[j], low_start[j], start[j], scale[j] = bias[j], 0.0, 0.0, 1.0
+        else:
+            offset += scale[j]
+            # Whole numbers apart from the rest: no digits of a small field are lost next to a wide range.
+            row_start[j] = math.exp(row_start[j]) * math.exp(-start[j] - low_start[j])
+            low_start[j], start[j], scale[j] = math.exp(low_start[j]), math.exp(start[j]), math.exp(-scale[j])
+
+    low = np.zeros(m * n_columns)
+    rows = np.zeros(n_rows * (m + 1))
+    for j in range(m):
+        low[j * n_columns] = low_start[j]
+        for i in range(n_row_bits, high):
+            size = 1 << (i - n_row_bits)
+            for x in range(j * n_columns, j * n_columns + size):
+                _extend(low, x, size, step, i, j, pairwise)
+        rows[4 * j] = row_start[j]
+        for i in range(min(n_row_bits, 2)):
+            for x in range(4 * j, 4 * j + (1 << i)):
+                _extend(rows, x, 1 << i, step, i, j, pairwise)
+    for i in range(2, n_row_bits):
+        shift = (m + 1) << i
+        for q in range(1 << (i - 2)):
+            for j in range(m):
+                for x in range(4 * (q * (m + 1) + j), 4 * (q * (m + 1) + j) + 4):
+                    _extend(rows, x, shift, step, i, j, pairwise)
+
+    # Of the linear terms the largest is taken out: the state that has it weighs at least exp(-LIMIT / 2) in
+    # one group.
+    for i in range(k):
+        offset += max(linear[i], 0.0)
+    row_linear, low_linear = np.zeros(n_rows), np.zeros(n_columns)
+    _fill_linear(row_linear, linear[:n_row_bits])
+    _fill_linear(low_linear, linear[n_row_bits:high])
+    row_power = np.zeros(n_rows, np.int64)
+    for a in range(n_rows):
+        value = row_linear[a]
+        if not pairwise:
+            if n_groups > 1 and value > -np.inf:
+                row_power[a] = math.floor(value / LN2)
+            value = math.exp(value - row_power[a] * LN2)
+        rows[4 * ((a >> 2) * (m + 1) + m) + (a & 3)] = value
+    return Tables(
+        rows,
+        row_power,
+        low,
+        low_linear,
+        start,
+        step[:, high:].copy(),
+        linear[high:].copy(),
+        scale,
+        groups[: n_groups + 1].copy(),
+        pairwise,
+        offset,
+    )

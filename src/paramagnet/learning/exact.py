@@ -1,0 +1,121 @@
+"""Exact averages of a machine, by a sum over all states of its smaller layer.
+
+The cost doubles with every unit of that layer; it is estimated beforehand, and nothing that would take more
+than ten minutes starts unless told to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from paramagnet._checks import as_count, as_generator
+from paramagnet.kernels import enumeration
+from paramagnet.rbm import RBM, Rng
+from paramagnet.units import FloatArray
+
+SECONDS_ALLOWED = 600.0
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Exact averages under ``p(v, h)``; the arrays are read-only.
+
+    ``log_partition`` is ``ln Z``, ``visible`` is ``E[v]``, ``hidden`` is ``E[h]`` and ``products`` is
+    ``E[v h^T]``, of shape ``(n_visible, n_hidden)``.
+    """
+
+    log_partition: float
+    visible: FloatArray
+    hidden: FloatArray
+    products: FloatArray
+
+
+def log_partition(
+    rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
+) -> float:
+    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly.
+
+    Parameters
+    ----------
+    n_threads : threads to share the work; the result is the same for any number, bit for bit
+    force : whether to go ahead if more than ten minutes are to be expected
+    progress : called now and then with the fraction that is done
+    """
+    n_threads = as_count(n_threads, "n_threads")
+    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False, force=force)
+    return enumeration.log_partition(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+
+
+def exact_moments(
+    rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
+) -> Moments:
+    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly; the options are those of `log_partition`."""
+    n_threads = as_count(n_threads, "n_threads")
+    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=True, force=force)
+    value, *arrays = enumeration.moments(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+    for array in arrays:
+        array.setflags(write=False)
+    return Moments(value, *arrays)
+
+
+def sample_exact(
+    rbm: RBM,
+    n_samples: int,
+    *,
+    rng: Rng = None,
+    n_threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """Independent visible states ``(n_samples, n_visible)`` from ``p(v)``, exactly: no chain, no burn-in.
+
+    Hidden states that go with them come from ``rbm.sample_h_given_v``. The other options are those of
+    `log_partition`.
+    """
+    n_samples = as_count(n_samples, "n_samples")
+    n_threads = as_count(n_threads, "n_threads")
+    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False, force=force)
+    visible, _ = enumeration.draw_states(
+        *kernel_arguments(rbm), n_samples, as_generator(rng), n_threads=n_threads, progress=progress
+    )
+    return visible
+
+
+def kernel_arguments(
+    rbm: RBM,
+) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
+    """A machine as the kernels know it: arrays and levels, no names."""
+    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
+
+
+def check_cost(n_visible: int, n_hidden: int, *, n_threads: int, gradient: bool, force: bool) -> None:
+    """An error if one enumeration of such a machine is to take more than ten minutes, unless ``force``."""
+    if force:
+        return
+    seconds = estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+    if seconds > SECONDS_ALLOWED:
+        exponent = min(n_visible, n_hidden)
+        raise ValueError(
+            f"Exact enumeration needs 2**{exponent} states, about {_duration(seconds)}; at most ten minutes "
+            "are allowed. The alternatives are annealed importance sampling (`estimate_log_partition`) for "
+            "ln Z and persistent chains (PCD) for training; `force=True` enumerates all the same."
+        )
+
+
+def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradient: bool = True) -> float:
+    """How long one enumeration of such a machine will take; infinite where no float holds it."""
+    try:
+        return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+    except OverflowError:
+        return math.inf
+
+
+def _duration(seconds: float) -> str:
+    for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds / 60.0:.3g} minutes"

@@ -1,0 +1,142 @@
+"""The gradient of the log-likelihood: averages over the data less averages under the model.
+
+    dL/dw_ij = <v_i E[h_j | v]>_data - E[v_i h_j]
+    dL/db_i  = <v_i>_data            - E[v_i]
+    dL/dc_j  = <E[h_j | v]>_data     - E[h_j]
+
+During training all parameters are one vector in the order ``w, c, b``, so that an optimizer is a few
+operations on a vector, and ``w`` with ``c`` beneath it is one contiguous matrix ``(n_visible + 1,
+n_hidden)``: with a column of ones at the data, fields and data averages are one matrix product each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paramagnet._checks import as_count, as_states
+from paramagnet.kernels import enumeration
+from paramagnet.learning.exact import check_cost
+from paramagnet.rbm import RBM
+from paramagnet.units import BinaryUnit, FloatArray
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The exact gradient, by enumeration of the smaller layer.
+
+    ``n_threads`` share the work, with the same result bit for bit; ``force`` allows single gradients of
+    more than ten minutes.
+    """
+
+    n_threads: int = 1
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        as_count(self.n_threads, "n_threads")
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """The derivatives of the log-likelihood per point; the arrays are read-only."""
+
+    weights: FloatArray
+    visible_bias: FloatArray
+    hidden_bias: FloatArray
+
+
+def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> Gradient:
+    """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`."""
+    points = as_states(data, "data", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+    n_threads = as_count(n_threads, "n_threads")
+    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=True, force=force)
+    layout = Layout.of(rbm)
+    parameters = layout.flatten(rbm)
+    _, model = model_moments(layout, parameters, n_threads)
+    vector = data_moments(layout, parameters, append_ones(points)) - model
+    vector.setflags(write=False)
+    return Gradient(*layout.split(vector))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the parameters of a machine lie in one vector."""
+
+    n_visible: int
+    n_hidden: int
+    visible: BinaryUnit
+    hidden: BinaryUnit
+
+    @classmethod
+    def of(cls, rbm: RBM) -> Layout:
+        """The layout of the parameters of ``rbm``."""
+        return cls(rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden)
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return self.n_visible * self.n_hidden + self.n_visible + self.n_hidden
+
+    @property
+    def n_weights(self) -> int:
+        """The number of weights: they come first."""
+        return self.n_visible * self.n_hidden
+
+    def flatten(self, rbm: RBM) -> FloatArray:
+        """The parameters of ``rbm`` as a vector."""
+        vector = np.concatenate((rbm.weights.ravel(), rbm.hidden_bias, rbm.visible_bias))
+        vector.setflags(write=False)
+        return vector
+
+    def split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The views ``weights, visible_bias, hidden_bias`` of a parameter vector."""
+        end = self.n_weights
+        weights = vector[:end].reshape(self.n_visible, self.n_hidden)
+        return weights, vector[end + self.n_hidden :], vector[end : end + self.n_hidden]
+
+    def stacked(self, vector: FloatArray) -> FloatArray:
+        """The view ``(n_visible + 1, n_hidden)`` of a vector: weights, and the hidden bias beneath."""
+        return vector[: self.n_weights + self.n_hidden].reshape(self.n_visible + 1, self.n_hidden)
+
+    def machine(self, vector: FloatArray) -> RBM:
+        """The machine whose parameters are ``vector``."""
+        weights, visible_bias, hidden_bias = self.split(vector)
+        return RBM(weights, visible_bias, hidden_bias, self.visible, self.hidden)
+
+
+def append_ones(points: FloatArray) -> FloatArray:
+    """``points`` with a column of ones at the right."""
+    return np.concatenate((points, np.ones((len(points), 1))), axis=1)
+
+
+def data_moments(layout: Layout, parameters: FloatArray, points: FloatArray) -> FloatArray:
+    """The data averages of ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
+
+    ``points`` has its column of ones.
+
+    With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
+    product touch arrays of the size of the data; the rest is done on the small matrix.
+    """
+    centre = 0.5 * (layout.hidden.high + layout.hidden.low)
+    half = 0.5 * (layout.hidden.high - layout.hidden.low)
+    fields = points @ (half * layout.stacked(parameters))
+    np.tanh(fields, out=fields)
+    means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
+    moments = np.empty(layout.size)
+    stacked = layout.stacked(moments)
+    np.matmul(points.T, fields, out=stacked)
+    stacked *= half / len(points)
+    if centre:
+        stacked += (centre * means)[:, None]
+    moments[layout.n_weights + layout.n_hidden :] = means[:-1]
+    return moments
+
+
+def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
+    """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, exactly."""
+    log_z, visible, hidden, products = enumeration.moments(
+        *layout.split(parameters), layout.visible.levels, layout.hidden.levels, n_threads=n_threads
+    )
+    return log_z, np.concatenate((products.ravel(), hidden, visible))

@@ -1,0 +1,113 @@
+"""Optimizers: settings that never change, and a state that each step replaces by a new one.
+
+They ascend. A step takes the gradient of the log-likelihood to a direction; the parameters move by the
+learning rate times the direction. A learning rate is a number, or a function of the index of the update (0
+for the first).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from paramagnet._checks import as_positive, as_real
+from paramagnet.units import FloatArray
+
+LearningRate = float | Callable[[int], float]
+
+
+@dataclass(frozen=True, eq=False)
+class OptimizerState:
+    """How many steps were taken, and the running averages: one vector per slot."""
+
+    n_steps: int
+    slots: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam (Kingma and Ba, arXiv:1412.6980), ascending, in its authors' form and with their constants.
+
+    m <- beta1 m + (1 - beta1) g          mhat = m / (1 - beta1^t)
+    s <- beta2 s + (1 - beta2) g^2        shat = s / (1 - beta2^t)
+    direction = mhat / (sqrt(shat) + epsilon)
+    """
+
+    learning_rate: LearningRate = 1e-3
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _check_rate(self.learning_rate)
+        _check_fraction(self.beta1, "beta1")
+        _check_fraction(self.beta2, "beta2")
+        as_positive(as_real(self.epsilon, "epsilon"), "epsilon")
+
+    def start(self, size: int) -> OptimizerState:
+        """The state before the first of the steps on ``size`` parameters."""
+        return OptimizerState(0, (np.zeros(size), np.zeros(size)))
+
+    def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
+        """The direction to move in, and the next state."""
+        n_steps = state.n_steps + 1
+        first = self.beta1 * state.slots[0]
+        first += (1.0 - self.beta1) * gradient
+        second = gradient * gradient
+        second *= 1.0 - self.beta2
+        second += self.beta2 * state.slots[1]
+        scale = np.sqrt(second)
+        scale *= (1.0 - self.beta1**n_steps) / math.sqrt(1.0 - self.beta2**n_steps)
+        scale += (1.0 - self.beta1**n_steps) * self.epsilon
+        return first / scale, OptimizerState(n_steps, (first, second))
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Gradient ascent, with momentum if wanted: ``u <- momentum u + g``, direction ``u``."""
+
+    learning_rate: LearningRate
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_rate(self.learning_rate)
+        _check_fraction(self.momentum, "momentum")
+
+    def start(self, size: int) -> OptimizerState:
+        """The state before the first of the steps on ``size`` parameters."""
+        return OptimizerState(0, (np.zeros(size),) if self.momentum else ())
+
+    def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
+        """The direction to move in, and the next state."""
+        if not state.slots:
+            return gradient, OptimizerState(state.n_steps + 1, ())
+        velocity = self.momentum * state.slots[0] + gradient
+        return velocity, OptimizerState(state.n_steps + 1, (velocity,))
+
+
+Optimizer = Adam | SGD
+
+
+def rate_at(learning_rate: LearningRate, update: int) -> float:
+    """The learning rate of the update with index ``update``."""
+    if not callable(learning_rate):
+        return learning_rate
+    rate = float(learning_rate(update))
+    if not (math.isfinite(rate) and rate >= 0.0):
+        raise ValueError(
+            f"`learning_rate` must return finite numbers, zero or positive, got {rate} for update {update}."
+        )
+    return rate
+
+
+def _check_rate(learning_rate: LearningRate) -> None:
+    if not callable(learning_rate):
+        as_positive(as_real(learning_rate, "learning_rate"), "learning_rate")
+
+
+def _check_fraction(value: float, argument: str) -> None:
+    if not 0.0 <= as_real(value, argument) < 1.0:
+        raise ValueError(f"`{argument}` must be at least 0 and below 1, got {value!r}.")

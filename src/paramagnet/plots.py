@@ -1,0 +1,95 @@
+"""Figures: arrays in, figure out. Matplotlib is imported inside the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FORMATS = ("png", "svg", "pdf")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel; ``mark`` is a point ``(x, y)`` on it to set off."""
+
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    label: str
+    mark: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that share axes; ``at`` is an x to mark by a vertical line."""
+
+    title: str
+    curves: Sequence[Curve]
+    at: float | None = None
+
+
+def check_figure_path(path: Path) -> None:
+    """Refuse a file name whose ending names no known format, a folder that is not there, or a missing
+    matplotlib.
+    """
+    if path.suffix.lstrip(".").lower() not in FORMATS:
+        known = ", ".join("." + name for name in FORMATS)
+        raise ValueError(f"A figure's file name must end in {known}, got {str(path)!r}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ValueError('Figures need matplotlib: pip install "paramagnet[plot]".') from None
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a figure in the format that its file name asks for."""
+    check_figure_path(path)
+    figure.savefig(path, dpi=160)
+
+
+def _new_figure(n_panels: int, height: float) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(max(4.4, 3.3 * n_panels), height), layout="constrained")
+    return figure, np.atleast_1d(figure.subplots(1, n_panels, sharey=True))
+
+
+def plot_panels(panels: Sequence[Panel], *, x_label: str, y_label: str) -> Any:
+    """Panels side by side on one y axis, each curve's marked point as a dot that its label explains."""
+    figure, axes = _new_figure(len(panels), 3.1)
+    for axis, panel in zip(axes, panels, strict=True):
+        for number, curve in enumerate(panel.curves):
+            style = ("-", "--", "-.", ":")[number % 4]
+            (line,) = axis.plot(curve.x, curve.y, style, label=curve.label, linewidth=1.6)
+            if curve.mark is not None:
+                axis.plot(*curve.mark, "o", color=line.get_color(), markersize=5)
+        if panel.at is not None:
+            axis.axvline(panel.at, color="0.6", linewidth=0.8)
+        axis.set(title=panel.title, xlabel=x_label)
+        axis.margins(x=0.0)
+        axis.legend(frameon=False, fontsize="small")
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel(y_label)
+    highest = max(float(np.max(curve.y)) for panel in panels for curve in panel.curves)
+    axes[0].set_ylim(0.0, 1.35 * highest)  # room for the legends
+    return figure
+
+
+def plot_learning_curve(
+    epoch: npt.ArrayLike, log_likelihood: npt.ArrayLike, *, validation: npt.ArrayLike | None = None
+) -> Any:
+    """Training (and, where there is any, validation) log-likelihood against the epoch."""
+    figure, (axis,) = _new_figure(1, 3.1)
+    axis.plot(epoch, log_likelihood, "-", label="training", linewidth=1.6)
+    if validation is not None and np.isfinite(np.asarray(validation, dtype=float)).any():
+        axis.plot(epoch, validation, "--", label="validation", linewidth=1.6)
+        axis.legend(frameon=False)
+    axis.set(xlabel="epoch", ylabel="log-likelihood (nats per point)")
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -1,0 +1,330 @@
+"""The restricted Boltzmann machine: its energy, its conditionals, its file.
+
+    p(v, h) = exp(-E(v, h)) / Z,      E(v, h) = -sum_i b_i v_i - sum_j c_j h_j - sum_ij v_i w_ij h_j
+
+with ``b`` the visible bias, ``c`` the hidden bias and ``w`` the weights ``(n_visible, n_hidden)``; [Y25]
+section 2. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
+machine never changes: training returns a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_generator, as_reals
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+
+Rng = np.random.Generator | int | None
+
+_FORMAT = "paramagnet.rbm"
+_VERSION = "1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RBM:
+    """A restricted Boltzmann machine with binary units.
+
+    Parameters
+    ----------
+    weights : array of shape ``(n_visible, n_hidden)``
+    visible_bias, hidden_bias : one number for all units of the layer, or one per unit
+    visible, hidden : the unit types, ``"spin"`` (-1, +1) or ``"bit"`` (0, 1)
+
+    The arrays are float64, C-ordered, read-only copies of what was passed in.
+    """
+
+    weights: FloatArray
+    visible_bias: FloatArray
+    hidden_bias: FloatArray
+    visible: BinaryUnit
+    hidden: BinaryUnit
+
+    def __init__(
+        self,
+        weights: npt.ArrayLike,
+        visible_bias: npt.ArrayLike,
+        hidden_bias: npt.ArrayLike,
+        visible: str | BinaryUnit = "spin",
+        hidden: str | BinaryUnit = "bit",
+    ) -> None:
+        matrix = as_reals(weights, "weights")
+        if matrix.ndim != 2 or matrix.size == 0:
+            raise ValueError(
+                "`weights` must have shape (n_visible, n_hidden) with at least one unit in each layer, "
+                f"got shape {matrix.shape}."
+            )
+        n_visible, n_hidden = matrix.shape
+        for name, value in (
+            ("weights", _frozen(matrix)),
+            ("visible_bias", _frozen(_as_bias(visible_bias, "visible_bias", n_visible))),
+            ("hidden_bias", _frozen(_as_bias(hidden_bias, "hidden_bias", n_hidden))),
+            ("visible", as_unit(visible, "visible")),
+            ("hidden", as_unit(hidden, "hidden")),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        scale = float(np.sqrt(np.mean(self.weights**2)))
+        return (
+            f"RBM({self.n_visible} {self.visible} visible, {self.n_hidden} {self.hidden} hidden, "
+            f"rms weight {scale:.4g})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and other processes get their machine from the constructor too: checked and read-only.
+        return RBM, (self.weights, self.visible_bias, self.hidden_bias, self.visible, self.hidden)
+
+    @property
+    def n_visible(self) -> int:
+        """The number of visible units."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_hidden(self) -> int:
+        """The number of hidden units."""
+        return int(self.weights.shape[1])
+
+    # Energies
+
+    def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
+        """``E(v, h) = -b.v - c.h - v.w.h``; the batch axes of ``v`` and ``h`` broadcast."""
+        v, h = _as_layer(v, "v", self.n_visible), _as_layer(h, "h", self.n_hidden)
+        result: FloatArray = -(v @ self.visible_bias) - np.sum(self.field_h_given_v(v) * h, axis=-1)
+        return result
+
+    def free_energy(self, v: npt.ArrayLike) -> FloatArray:
+        """``F(v) = -ln sum_h exp(-E(v, h))``, so that ``p(v) = exp(-F(v)) / Z``."""
+        v = _as_layer(v, "v", self.n_visible)
+        traces = self.hidden.log_trace(self.field_h_given_v(v))
+        result: FloatArray = -(v @ self.visible_bias) - np.sum(traces, axis=-1)
+        return result
+
+    def free_energy_h(self, h: npt.ArrayLike) -> FloatArray:
+        """``-ln sum_v exp(-E(v, h))``, so that ``p(h) = exp(-free_energy_h(h)) / Z``."""
+        h = _as_layer(h, "h", self.n_hidden)
+        traces = self.visible.log_trace(self.field_v_given_h(h))
+        result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
+        return result
+
+    # Conditionals: given one layer, the units of the other are independent.
+
+    def field_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
+        """``c_j + sum_i v_i w_ij``: the field each hidden unit feels."""
+        result: FloatArray = _as_layer(v, "v", self.n_visible) @ self.weights + self.hidden_bias
+        return result
+
+    def field_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
+        """``b_i + sum_j w_ij h_j``: the field each visible unit feels."""
+        result: FloatArray = _as_layer(h, "h", self.n_hidden) @ self.weights.T + self.visible_bias
+        return result
+
+    def mean_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
+        """``E[h | v]``."""
+        return self.hidden.mean(self.field_h_given_v(v))
+
+    def mean_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
+        """``E[v | h]``."""
+        return self.visible.mean(self.field_v_given_h(h))
+
+    def sample_h_given_v(self, v: npt.ArrayLike, *, rng: Rng = None) -> FloatArray:
+        """One draw of ``h`` from ``p(h | v)`` for every state ``v``."""
+        return self.hidden.draw(self.field_h_given_v(v), as_generator(rng))
+
+    def sample_v_given_h(self, h: npt.ArrayLike, *, rng: Rng = None) -> FloatArray:
+        """One draw of ``v`` from ``p(v | h)`` for every state ``h``."""
+        return self.visible.draw(self.field_v_given_h(h), as_generator(rng))
+
+    def hidden_features(self, v: npt.ArrayLike) -> FloatArray:
+        """What the machine says about ``v``, for use by other models: ``E[h | v]``."""
+        return self.mean_h_given_v(v)
+
+    # Change of variables
+
+    def change_units(
+        self, *, visible: str | BinaryUnit | None = None, hidden: str | BinaryUnit | None = None
+    ) -> tuple[RBM, float]:
+        """The same distribution in other units, and the constant ``E_old - E_new`` between the energies.
+
+        With ``v = a v' + s`` and ``h = A h' + S`` (spins from bits: ``a = 2``, ``s = -1``)::
+
+            w' = a A w    b'_i = a (b_i + S sum_j w_ij)    c'_j = A (c_j + s sum_i w_ij)
+            E_old - E_new = -s sum_i b_i - S sum_j c_j - s S sum_ij w_ij
+
+        so ``log Z_old = log Z_new - (E_old - E_new)``; likelihoods of data in the respective units are equal.
+        """
+        new_visible = self.visible if visible is None else as_unit(visible, "visible")
+        new_hidden = self.hidden if hidden is None else as_unit(hidden, "hidden")
+        a, s = _affine(self.visible, new_visible)
+        A, S = _affine(self.hidden, new_hidden)
+        w, b, c = self.weights, self.visible_bias, self.hidden_bias
+        machine = RBM(a * A * w, a * (b + S * w.sum(1)), A * (c + s * w.sum(0)), new_visible, new_hidden)
+        return machine, float(-s * b.sum() - S * c.sum() - s * S * w.sum())
+
+    def to_bits(self, layer: str = "both") -> RBM:
+        """The same distribution with bits (0, 1) in ``layer``: "visible", "hidden" or "both"."""
+        return self._to(BIT, layer)
+
+    def to_spins(self, layer: str = "both") -> RBM:
+        """The same distribution with spins (-1, +1) in ``layer``: "visible", "hidden" or "both"."""
+        return self._to(SPIN, layer)
+
+    def _to(self, unit: BinaryUnit, layer: str) -> RBM:
+        if layer not in ("visible", "hidden", "both"):
+            raise ValueError(f"`layer` must be 'visible', 'hidden' or 'both', got {layer!r}.")
+        machine, _ = self.change_units(
+            visible=None if layer == "hidden" else unit, hidden=None if layer == "visible" else unit
+        )
+        return machine
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the machine to ``path`` as safetensors; a former file is replaced at once or not at all."""
+        for argument, unit in (("visible", self.visible), ("hidden", self.hidden)):
+            if unit not in (SPIN, BIT):
+                raise ValueError(f"`{argument}` must be 'spin' or 'bit' to be saved, got {unit!r}.")
+        arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
+        units = {"visible": self.visible.name, "hidden": self.hidden.name}
+        write_arrays(path, arrays, {"format": _FORMAT, "version": _VERSION, **units})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> RBM:
+        """The machine that `save` wrote to ``path``. Nothing else is accepted, nothing is ever unpickled."""
+        arrays, metadata = read_arrays(path, _FORMAT, _VERSION)
+        names = ("weights", "visible_bias", "hidden_bias")
+        if set(arrays) != set(names):
+            raise ValueError(f"`path` must hold the arrays {names}, got {tuple(sorted(arrays))}: {path}.")
+        weights, visible_bias, hidden_bias = (arrays[name] for name in names)
+        if visible_bias.shape != weights.shape[:1] or hidden_bias.shape != weights.shape[1:]:
+            shapes = ", ".join(f"{name} {arrays[name].shape}" for name in sorted(arrays))
+            raise ValueError(f"`path` holds arrays that do not fit together ({shapes}): {path}.")
+        visible, hidden = metadata.get("visible", ""), metadata.get("hidden", "")
+        try:
+            return cls(weights, visible_bias, hidden_bias, visible, hidden)
+        except ValueError as error:
+            raise ValueError(f"`path` holds no valid machine: {path}. {error}") from None
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    copy = np.array(array, dtype=np.float64, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def _as_bias(value: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
+    bias = as_reals(value, argument)
+    if bias.shape not in ((), (n_units,)):
+        raise ValueError(
+            f"`{argument}` must be one number or {n_units} numbers, one per unit, got shape {bias.shape}."
+        )
+    return np.broadcast_to(bias, (n_units,))
+
+
+def _as_layer(state: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
+    array = np.asarray(state, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] != n_units:
+        raise ValueError(
+            f"`{argument}` must have {n_units} units along its last axis, got shape {array.shape}."
+        )
+    return array
+
+
+def _affine(old: BinaryUnit, new: BinaryUnit) -> tuple[float, float]:
+    """``a, s`` such that ``x_old = a x_new + s``."""
+    scale = (old.high - old.low) / (new.high - new.low)
+    return scale, old.low - scale * new.low
+
+
+# Files of arrays: safetensors with a format name and version in the metadata.
+
+
+def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], metadata: dict[str, str]) -> None:
+    """Write ``arrays`` and ``metadata`` to ``path`` as safetensors, atomically."""
+    from safetensors.numpy import save
+
+    # safetensors writes the memory of an array that is not C-ordered as if it were, silently.
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(path, save(contiguous, metadata))
+
+
+def write_atomically(path: str | os.PathLike[str], payload: bytes) -> None:
+    """Replace the file at ``path`` by ``payload``, at once or not at all.
+
+    After a crash or on a full disk either the old file or the new one is there, whole. A symbolic link stays
+    one; the mode of a former file is kept.
+    """
+    target = writable_target(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
+        with open(descriptor, "wb") as file:
+            file.write(payload)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+    if os.name == "posix":  # the new name, too, must survive a power cut
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def writable_target(path: str | os.PathLike[str]) -> Path:
+    """Where a file called ``path`` is to be written; an error, before any work, if it cannot be."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"`path` must be a regular file or a new name, got {os.fspath(path)!r}.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"The folder of `path` is not writable: {target.parent}.")
+    return target
+
+
+def read_arrays(
+    path: str | os.PathLike[str], form: str, version: str
+) -> tuple[dict[str, FloatArray], dict[str, str]]:
+    """The float64 arrays and the metadata of a file of format ``form``; any other file is refused."""
+    from safetensors import SafetensorError, safe_open
+
+    source = Path(path)
+    if not source.exists():
+        raise FileNotFoundError(f"`path` does not exist: {source}.")
+    if not source.is_file():
+        raise ValueError(f"`path` must be a regular file: {source}.")
+    try:
+        with safe_open(source, framework="numpy") as file:
+            metadata = dict(file.metadata() or {})
+            if metadata.get("format") != form:
+                raise ValueError(
+                    f"`path` must be a file of format {form!r}, "
+                    f"but this safetensors file says {metadata.get('format')!r}: {source}."
+                )
+            if metadata.get("version") != version:
+                raise ValueError(
+                    f"`path` has version {metadata.get('version')!r} of the format {form!r}; "
+                    f"this release reads version {version!r}: {source}."
+                )
+            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+            if set(kinds.values()) - {"F64"}:
+                raise ValueError(f"`path` must hold float64 arrays, got {kinds}: {source}.")
+            return {name: file.get_tensor(name) for name in kinds}, metadata
+    except SafetensorError as error:
+        raise ValueError(
+            f"`path` is not a safetensors file, or a damaged one (truncated?): {source} ({error})."
+        ) from None
