@@ -2,7 +2,7 @@
 
 >>> import paramagnet as pm
 >>> round(pm.weight_std(784, 500), 6)
-0.042302
+0.042301
 """
 
 from __future__ import annotations

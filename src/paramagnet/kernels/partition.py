@@ -18,14 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
 
 from paramagnet.kernels.jit import kernel
 from paramagnet.kernels.tables import LN2, Tables
 
-LANES = 16  # columns of a quad: eight registers of AVX-512 for its four rows
+# Columns of a quad, whose four rows take eight registers: of 32 with AVX-512, of 16 with AVX. The cache of
+# compiled code distinguishes processors.
+LANES = 16 if "+avx512f" in (config.CPU_FEATURES or get_host_cpu_features()) else 8
 HALF = LANES // 2
 QUAD = 4 * LANES
 COLUMN_BITS = 6
@@ -461,7 +464,7 @@ def sum_weights(
 def sum_moments(
     t: Tables, blocks: tuple[int, int], size: int, n_row_bits: int, reference: int, result: Any
 ) -> None:
-    """Add some blocks of columns to ``result[i, j]``, the sum of ``s_i`` times the weight without factor ``j``.
+    """Add blocks of columns to ``result[i, j]``, the sum of ``s_i`` times the weight without factor ``j``.
 
     The last row has 1 in place of ``s_i``, the last column the whole weight; all divided by ``2**reference``.
     Each ``size`` blocks are summed on their own and then added: the result does not depend on how such tasks
