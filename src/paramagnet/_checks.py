@@ -31,6 +31,8 @@ def as_reals(value: Any, argument: str) -> FloatArray:
     if np.iscomplexobj(array):
         raise ValueError(f"`{argument}` must be real, got {value!r}.")
     try:
+        if value is None:
+            raise TypeError
         array = array.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"`{argument}` must be a real number or an array of them, got {value!r}.") from None

@@ -1,13 +1,12 @@
-"""Exact sums over all states of a restricted Boltzmann machine: log Z, first and second moments, true
-samples.
+"""Exact sums over all states of a restricted Boltzmann machine: log Z, all moments, true samples.
 
-The model is ``P(v, h) = exp(b.v + c.h + v.w h) / Z`` with binary units, each layer with levels ``(low,
-high)``. The smaller layer is enumerated, the other summed in closed form. Plain float64 arrays in and out;
-`tables` and `partition` have the compiled loops.
+The model is ``P(v, h) = exp(b.v + c.h + v.w h) / Z`` with binary units, each layer with its own two levels.
+The smaller layer is enumerated, the other summed in closed form. Plain float64 arrays in and out; `tables`
+and `partition` have the compiled loops.
 
-Threads take blocks of states whose number depends on the sizes alone, and partial sums are added in the order
-of the blocks: any number of threads gives the same bits. Memory is bounded: some megabytes, whatever the
-number of states, as long as there are not millions of summed units.
+Threads take blocks of states whose number depends on the machine alone, and partial sums are added in the
+order of the blocks: any number of threads gives the same bits. Memory stays at some megabytes for every
+number of states that can be summed at all, unless there are thousands of summed units.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ IntArray = npt.NDArray[np.int64]
 Levels = tuple[float, float]
 Progress = Callable[[float], None]
 
-MAX_ROW_BITS = 10  # the table of rows stays in the second-level cache
+ROW_BITS = 10  # their table stays in the second-level cache; more only to avoid millions of blocks
 MAX_TABLE = 2**20  # numbers, 8 MB
 MIN_TASKS, MAX_TASKS = 16, 256
 # Costs are states times summed units, about 0.2 ns each. A task should have at least TASK (3 ms). Below
@@ -60,6 +59,9 @@ class _Bits:
         visible_levels: Levels,
         hidden_levels: Levels,
     ) -> None:
+        weights, visible_bias, hidden_bias = (
+            np.asarray(x, np.float64) for x in (weights, visible_bias, hidden_bias)
+        )
         self.swapped = weights.shape[0] > weights.shape[1]
         if self.swapped:
             weights, visible_bias, hidden_bias = weights.T, hidden_bias, visible_bias
@@ -71,14 +73,15 @@ class _Bits:
             raise ValueError(
                 f"`weights` of shape {weights.shape} has 2**{k} states to sum; 2**60 is the limit."
             )
-        # New arrays of one type and order, whatever came in: each kernel is compiled for one signature.
-        self.coupling = np.ascontiguousarray(weights * (self.x_step * self.y_step), np.float64)
-        x_field = np.asarray(weights.sum(axis=1) * self.y_low + visible_bias, np.float64)
-        y_field = np.asarray(weights.sum(axis=0) * self.x_low + hidden_bias, np.float64)
+        # New arrays in C order, whatever came in: each kernel is compiled for one signature.
+        self.coupling = np.ascontiguousarray(weights * (self.x_step * self.y_step))
+        x_field = weights.sum(axis=1) * self.y_low + visible_bias
+        y_field = weights.sum(axis=0) * self.x_low + hidden_bias
         self.bias = y_field * self.y_step
         self.constant = self.x_low * float(x_field.sum()) + self.y_low * float(hidden_bias.sum())
         largest_table = (MAX_TABLE // (m + 1)).bit_length() - 1
-        self.row_bits = max(0, min(k // 2, k - COLUMN_BITS, MAX_ROW_BITS, largest_table))
+        row_bits = max(ROW_BITS, k // 2 - COLUMN_BITS)
+        self.row_bits = max(0, min(k // 2, k - COLUMN_BITS, row_bits, largest_table))
         self.n_columns = max(LANES, 1 << min(k - self.row_bits, COLUMN_BITS))  # of a block
         self.n_blocks = 1 << max(0, k - self.row_bits - COLUMN_BITS)
         self.tables: Tables = make_tables(

@@ -39,8 +39,7 @@ NOTHING = -(1 << 40)  # the power of two of a column that does not exist
 # --- four rows of LANES columns in registers ---------------------------------------------------------------
 
 
-# A class statement would need a typed base; this is the same.
-_Quad: Any = type("_Quad", (types.Type,), {})
+_Quad: Any = type("_Quad", (types.Type,), {})  # a class statement fails the type check: untyped base
 _quad = _Quad(f"Quad{LANES}")
 
 

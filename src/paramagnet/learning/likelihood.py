@@ -13,7 +13,7 @@ from paramagnet.learning import exact
 from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray
 
-_BLOCK_ELEMENTS = 1 << 13  # hidden fields held at a time
+_BLOCK_ELEMENTS = 1 << 18  # hidden fields held at a time
 _UNITS_IN_PRODUCT = 512  # 2**512 is far from overflow
 
 

@@ -16,6 +16,7 @@ eqn:I_{l.k}-0 to eqn:I_{l.k}-2).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from paramagnet.theory.quadrature import even_gaussian_rule, gaussian_rule
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
+_SMALL_BIAS = 5e-6
 _STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is taken as E[z k1 k2]/sqrt(qhat)
 
 
@@ -69,7 +71,16 @@ class Layer:
         """``M = E[k1]``."""
         if self.even:
             return np.zeros_like(self.qhat)
-        return self.rule.average(self.k1)
+        return self._odd(self.rule.average(self.k1), lambda: self.variance)
+
+    def _odd(self, average: Array, slope: Callable[[], Array]) -> Array:
+        """An average that is odd in the bias of a symmetric unit: near zero bias, where the two halves
+        of the sum cancel, bias times slope, which differs from it by a relative ``bias**2``.
+        """
+        small = np.abs(self.bias) < _SMALL_BIAS
+        if not (self.unit.symmetric and small.any()):
+            return average
+        return np.where(small, self.bias * slope(), average)
 
     @cached_property
     def overlap(self) -> Array:
@@ -104,7 +115,7 @@ class Layer:
         """``U = E[k1 k2]``, half of ``dq/dd``."""
         if self.even:
             return np.zeros_like(self.qhat)
-        return self.rule.average(self._k1_k2)
+        return self._odd(self.rule.average(self._k1_k2), lambda: self.covariance_slope)
 
     @cached_property
     def covariance_slope(self) -> Array:

@@ -106,9 +106,14 @@ def make_ensemble(
 ) -> Ensemble:
     """Check the arguments of a public function of the theory and bring them to one shape."""
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
-    beta, alpha, b, c = np.broadcast_arrays(
+    arrays = (
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
-    )
+    )  # fmt: skip
+    try:
+        beta, alpha, b, c = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"`beta`, `alpha`, `b` and `c` must broadcast to one shape, got {shapes}.") from None
     return Ensemble(*units, beta, alpha, b, c)
 
 

@@ -20,16 +20,17 @@ from paramagnet.theory.response import correlation, follow_beta, stability_numbe
 from paramagnet.theory.saddle import Ensemble, Solution, make_ensemble, solve_ensemble
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
-_FIRST = 0.45  # the scan starts here; below, |chi| grows as beta**2 for every unit type
-_RATIO = 1.15  # from one point of the scan to the next,
+_FIRST = 0.6  # the scan starts here; below, |chi| still grows
+_RATIO = 1.16  # from one point of the scan to the next,
+_FIRST_FINE = 0.3
 _FINE_RATIO = 1.05  # and where there may be several maxima
 _FINE_RATIO_NESTED = 1.12
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
 _LAST = 2000.0  # and where it gives up
 _BLOCK = 128  # machines treated together
 _FLAT = 0.25  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
-_RIVAL_REACH = 300.0  # how far beyond the maximum a rival is looked for, as a factor
-_LAST_NESTED, _RIVAL_REACH_NESTED = 100.0, 4.0  # the same for two unsymmetric layers, which take far longer
+_RIVAL_LAST = 300.0  # how far a rival is looked for
+_LAST_NESTED, _RIVAL_REACH_NESTED = 100.0, 4.0  # for two unsymmetric layers, which take far longer
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
 
@@ -229,7 +230,8 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
     status = result["status"] = np.full(shape, "none", dtype=object)
     nested = not ensemble.visible.symmetric
-    peak = _first_peak(ensemble, _FIRST, _LAST_NESTED if nested else _LAST, ratio)
+    first = _FIRST if ratio == _RATIO else _FIRST_FINE
+    peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
@@ -245,7 +247,7 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
-            stop = start * (_RIVAL_REACH_NESTED if nested else _RIVAL_REACH)
+            stop = start * _RIVAL_REACH_NESTED if nested else max(2.0 * start, _RIVAL_LAST)
             rival[where[i]] = _higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
