@@ -15,21 +15,29 @@ from paramagnet._version import __version__ as __version__
 if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset as Dataset
     from paramagnet.data.datasets import load_dataset as load_dataset
+    from paramagnet.data.files import read_data as read_data
     from paramagnet.initializers import SchemeReport as SchemeReport
     from paramagnet.initializers import compare_schemes as compare_schemes
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.checkpoint import Checkpoint as Checkpoint
+    from paramagnet.learning.checkpoint import History as History
+    from paramagnet.learning.checkpoint import TrainState as TrainState
+    from paramagnet.learning.checkpoint import load_checkpoint as load_checkpoint
     from paramagnet.learning.exact import Moments as Moments
     from paramagnet.learning.exact import exact_moments as exact_moments
     from paramagnet.learning.exact import log_partition as log_partition
     from paramagnet.learning.exact import sample_exact as sample_exact
     from paramagnet.learning.gradient import Exact as Exact
+    from paramagnet.learning.gradient import exact_gradient as exact_gradient
     from paramagnet.learning.likelihood import Estimate as Estimate
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.optimizer import SGD as SGD
     from paramagnet.learning.optimizer import Adam as Adam
+    from paramagnet.learning.training import DivergenceError as DivergenceError
     from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
+    from paramagnet.learning.training import training_steps as training_steps
     from paramagnet.rbm import RBM as RBM
     from paramagnet.theory.response import layer_correlation as layer_correlation
     from paramagnet.theory.response import layer_correlation_slope as layer_correlation_slope
@@ -81,6 +89,14 @@ _MODULE_OF = {
     "SGD": "learning.optimizer",
     "train": "learning.training",
     "TrainResult": "learning.training",
+    "Checkpoint": "learning.checkpoint",
+    "History": "learning.checkpoint",
+    "TrainState": "learning.checkpoint",
+    "load_checkpoint": "learning.checkpoint",
+    "DivergenceError": "learning.training",
+    "training_steps": "learning.training",
+    "exact_gradient": "learning.gradient",
+    "read_data": "data.files",
     "Dataset": "data.datasets",
     "load_dataset": "data.datasets",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from paramagnet.plots import check_figure_path
 from paramagnet.rbm import RBM, writable_target
 from paramagnet.units import FloatArray, as_unit
 
@@ -45,8 +46,9 @@ def train(
 ) -> None:
     """Train a machine and write it to a file.
 
-    A checkpoint is kept beside the result: after an interruption the same command with --resume goes on from
-    it, and with more --epochs it trains further.
+    A checkpoint is kept beside it: with --resume the same command goes on after an interruption.
+
+    With --resume and more --epochs a finished run is trained further.
     """
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
@@ -55,7 +57,7 @@ def train(
 
     writable_target(out)
     if plot is not None:
-        _check_plot(plot)
+        check_figure_path(plot)
     if optimizer not in ("adam", "sgd"):
         raise ValueError(f"`--optimizer` must be adam or sgd, got {optimizer!r}.")
     checkpoint = out.with_name(f"{out.stem}.checkpoint.safetensors")
@@ -94,6 +96,8 @@ def train(
     except KeyboardInterrupt:
         typer.echo(_how_to_resume(progress.state, checkpoint), err=True)
         raise typer.Exit(130) from None
+    except training.DivergenceError as error:
+        raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     result.rbm.save(out)
     typer.echo(_summary(result))
     typer.echo(f"machine: {out}")
@@ -110,6 +114,10 @@ def read_points(path: Path, units: str) -> FloatArray:
     from paramagnet.data.files import read_data
 
     points = read_data(path)
+    if points.ndim != 2:
+        raise ValueError(
+            f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
+        )
     low, high = as_unit(units, "visible").levels
     found = set(np.unique(points))
     if found <= {low, high}:
@@ -144,7 +152,7 @@ def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> Tra
 def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
     if state is None:
         return "Interrupted before the first update; nothing was kept."
-    command = [Path(sys.argv[0]).name, *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
+    command = ["paramagnet", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
     return (
         f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
         f"Go on with: {shlex.join(command)}"
@@ -163,19 +171,13 @@ def _summary(result: TrainResult) -> str:
     )
 
 
-def _check_plot(plot: Path) -> None:
-    writable_target(plot)
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ValueError("`--plot` needs matplotlib: pip install 'paramagnet[plot]'.") from None
-
-
 def _draw(result: TrainResult, plot: Path) -> None:
-    from paramagnet.plots import plot_learning_curve
+    from paramagnet.plots import plot_learning_curve, save_figure
 
     history = result.history
-    plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation).savefig(plot)
+    save_figure(
+        plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
+    )
 
 
 class _Bar:

@@ -1,0 +1,310 @@
+"""Two values from many: Otsu's threshold and what else people do.
+
+A threshold ``t`` makes the values ``x > t`` high, all others low. [Y25] section 4 takes Otsu's threshold, per
+feature over the data points for tables and per data point over its pixels for images.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_generator, as_real
+from paramagnet.data.thresholds import fit_rows
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+
+METHODS = ("otsu", "median", "stochastic")
+PER = ("feature", "point", "all")
+
+_FORMAT = "paramagnet.binarizer"
+_VERSION = 1
+
+Array = npt.NDArray[Any]
+
+
+class ConstantDataWarning(UserWarning):
+    """A feature or a point has one value only, so no threshold can split it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Binarizer:
+    """A rule that turns numbers into the two values of ``units``; made by `fit_binarizer`.
+
+    ``method`` is "otsu", "median", "fixed", "stochastic", or "binary" for data that had two values from the
+    start. ``thresholds`` is one number per feature, one number if ``per`` is "all", and None where each point
+    has its own or there are none. ``grey_range`` holds the values that "stochastic" makes low and high with
+    certainty, ``(2, 1)`` or ``(2, n_features)``.
+    """
+
+    method: str
+    per: str
+    units: BinaryUnit
+    thresholds: FloatArray | None = None
+    grey_range: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        return f"Binarizer({self.describe()}, {self.units} units)"
+
+    def describe(self) -> str:
+        """The rule in a few words."""
+        if self.method == "binary":
+            return "already binary"
+        if self.method == "fixed":
+            assert self.thresholds is not None
+            return f"threshold {self.thresholds[0]:g}"
+        over = "over all values" if self.per == "all" else f"per {self.per}"
+        return f"{self.method} {over}"
+
+    def apply(self, data: npt.ArrayLike, *, rng: np.random.Generator | int | None = None) -> FloatArray:
+        """``data``, ``(n_points, n_features)``, in the two values of ``units``.
+
+        ``rng`` is the seed or generator of "stochastic"; the other rules leave nothing to chance.
+        """
+        table = _as_table(data, "data")
+        return self.levels_of(self.partition(table, self.thresholds_of(table), rng=rng))
+
+    def thresholds_of(self, data: npt.ArrayLike) -> FloatArray | None:
+        """The thresholds that ``data`` get: the fitted ones, or one per point."""
+        table = _as_table(data, "data")
+        fitted = self.thresholds if self.thresholds is not None else self.grey_range
+        if self.per == "feature" and fitted is not None and fitted.shape[-1] != table.shape[1]:
+            raise ValueError(
+                f"`data` must have {fitted.shape[-1]} columns, those the binarizer was fitted to, "
+                f"got shape {table.shape}."
+            )
+        if self.thresholds is not None or self.method == "stochastic":
+            return self.thresholds
+        thresholds, constant = fit_rows(table, self.method)
+        _warn_constant(constant, "points", self.units)
+        return thresholds
+
+    def partition(
+        self,
+        table: Array,
+        thresholds: FloatArray | None,
+        *,
+        rng: np.random.Generator | int | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Which values are high."""
+        if thresholds is None:
+            return self._draw(table, as_generator(rng))
+        if self.per == "point":
+            thresholds = thresholds[:, np.newaxis]
+        if table.dtype == np.uint8:  # bytes with bytes: no conversion of the whole table
+            below = np.clip(np.floor(thresholds), -1, 255)
+            high: npt.NDArray[np.bool_] = table > np.maximum(below, 0).astype(np.uint8)
+            return high | (below < 0) if (below < 0).any() else high
+        result: npt.NDArray[np.bool_] = table > thresholds
+        return result
+
+    def levels_of(self, high: npt.NDArray[np.bool_]) -> FloatArray:
+        """The values of ``units`` for a partition."""
+        return np.where(high, self.units.high, self.units.low)
+
+    def _draw(self, table: Array, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        if self.grey_range is not None:
+            black, white = self.grey_range
+        else:
+            black, white = (edge(table, axis=1, keepdims=True).astype(float) for edge in (np.min, np.max))
+        flat = white <= black
+        grey = np.where(flat, table > black, (table - black) / np.where(flat, 1.0, white - black))
+        result: npt.NDArray[np.bool_] = rng.random(table.shape) < grey
+        return result
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the binarizer to ``path`` as JSON; every threshold comes back to the last bit."""
+        if self.units not in (SPIN, BIT):
+            raise ValueError(f"`units` must be 'spin' or 'bit' to be saved, got {self.units!r}.")
+        arrays = {"thresholds": self.thresholds, "grey_range": self.grey_range}
+        content = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "method": self.method,
+            "per": self.per,
+            "units": self.units.name,
+            **{name: None if array is None else array.tolist() for name, array in arrays.items()},
+        }
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+        try:
+            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Binarizer:
+        """The binarizer that `save` wrote to ``path``."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(content, dict) or content.get("format") != _FORMAT:
+                raise ValueError(f"not of format {_FORMAT!r}")
+            if content.get("version") != _VERSION:
+                raise ValueError(f"version {content.get('version')!r}, this release reads {_VERSION}")
+            return cls(
+                str(content.get("method")),
+                str(content.get("per")),
+                as_unit(str(content.get("units")), "units"),
+                _loaded(content, "thresholds", 1),
+                _loaded(content, "grey_range", 2),
+            )._checked()
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"`path` is no file of a binarizer: {os.fspath(path)} ({error}).") from None
+
+    def _checked(self) -> Binarizer:
+        if self.method not in (*METHODS, "fixed", "binary") or self.per not in PER:
+            raise ValueError(f"unknown rule {self.method!r} per {self.per!r}")
+        stochastic = self.method == "stochastic"
+        needed, other = (
+            (self.grey_range, self.thresholds) if stochastic else (self.thresholds, self.grey_range)
+        )
+        if other is not None or (needed is None) != (self.per == "point"):
+            raise ValueError("thresholds and rule do not fit together")
+        if needed is not None and self.per == "all" and needed.shape[-1] != 1:
+            raise ValueError("one threshold for all values must be one number")
+        if self.grey_range is not None and len(self.grey_range) != 2:
+            raise ValueError("a grey range must have two ends")
+        return self
+
+
+def _loaded(content: dict[str, Any], name: str, n_dimensions: int) -> FloatArray | None:
+    if content.get(name) is None:
+        return None
+    array = np.array(content[name], dtype=np.float64)
+    if array.ndim != n_dimensions or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"`{name}` must be {n_dimensions}-dimensional and finite")
+    return _frozen(array)
+
+
+def fit_binarizer(
+    data: npt.ArrayLike,
+    method: str | float = "otsu",
+    *,
+    per: str = "feature",
+    units: str | BinaryUnit = "spin",
+    grey_range: tuple[float, float] | None = None,
+) -> Binarizer:
+    """Learn from ``data``, ``(n_points, n_features)``, how to binarize them and others like them.
+
+    Parameters
+    ----------
+    method : ``"otsu"``; ``"median"``; a number, which is the threshold; or ``"stochastic"``: each value is
+        drawn, high with the probability ``(x - black)/(white - black)``
+    per : what shares a threshold or a grey range: the values of a ``"feature"``, those of a ``"point"``
+        (found anew for every point), or ``"all"``
+    units : ``"spin"`` or ``"bit"``
+    grey_range : black and white of all values; None takes the extremes of the data
+
+    Data that hold nothing but 0 and 1, or -1 and 1, are binary already and keep their meaning. Otherwise a
+    constant feature or point becomes low everywhere, with a `ConstantDataWarning`.
+    """
+    table = _as_table(data, "data")
+    unit = as_unit(units, "units")
+    rule = check_method(method)
+    if per not in PER:
+        raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {per!r}.")
+    if rule == "fixed":
+        return Binarizer("fixed", "all", unit, _frozen(np.array([float(method)])))
+    middle = _middle_of_alphabet(table)
+    if middle is not None:
+        return Binarizer("binary", "all", unit, _frozen(np.array([middle])))
+    if per == "feature" and len(table) == 1 and grey_range is None:
+        raise ValueError(
+            "`data` must hold at least two points for thresholds per feature, got 1. "
+            "Take `per='point'` or a number as the threshold."
+        )
+    if rule == "stochastic":
+        return _fit_grey_range(table, per, unit, grey_range)
+    if per == "point":
+        return Binarizer(rule, per, unit)
+    thresholds, constant = fit_rows(table.T if per == "feature" else table.reshape(1, -1), rule)
+    _warn_constant(constant, "features" if per == "feature" else "data", unit)
+    return Binarizer(rule, per, unit, _frozen(thresholds))
+
+
+def check_method(method: str | float) -> str:
+    """The name of the rule that ``method`` asks for."""
+    if isinstance(method, str):
+        if method not in METHODS:
+            known = ", ".join(map(repr, METHODS))
+            raise ValueError(f"`method` must be one of {known} or a number, the threshold, got {method!r}.")
+        return method
+    as_real(method, "method")
+    return "fixed"
+
+
+def _fit_grey_range(
+    table: Array, per: str, unit: BinaryUnit, grey_range: tuple[float, float] | None
+) -> Binarizer:
+    if grey_range is not None:
+        black, white = (as_real(edge, "grey_range") for edge in grey_range)
+        if not black < white:
+            raise ValueError(f"`grey_range` must be two numbers, black below white, got {grey_range!r}.")
+        return Binarizer("stochastic", "all", unit, None, _frozen(np.array([[black], [white]])))
+    if per == "point":
+        return Binarizer("stochastic", per, unit)
+    values = table if per == "feature" else table.reshape(-1, 1)
+    edges = np.array([values.min(axis=0), values.max(axis=0)], dtype=np.float64)
+    _warn_constant(edges[0] == edges[1], "features" if per == "feature" else "data", unit)
+    return Binarizer("stochastic", per, unit, None, _frozen(edges))
+
+
+def _as_table(data: npt.ArrayLike, argument: str) -> Array:
+    """``data`` as a table of finite numbers, bytes left as they are, all else float64."""
+    array = np.asarray(data)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"`{argument}` must be an array of real numbers, got dtype {array.dtype}.")
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            f"`{argument}` must have shape (n_points, n_features) with at least one of each, "
+            f"got shape {array.shape}."
+        )
+    if array.dtype == np.uint8:
+        return array
+    table = array.astype(np.float64, copy=False)
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        n_bad = int((~np.isfinite(table)).sum())
+        raise ValueError(
+            f"`{argument}` must be finite, found {n_bad} values that are not, the first in row {row}, "
+            f"column {column} ({table[row, column]}). Drop those points or fill them in."
+        )
+    return table
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
+
+
+def _middle_of_alphabet(table: Array) -> float | None:
+    """The threshold of data that are bits (0.5) or spins (0); None for others."""
+    first = table[:64]  # most data give themselves away at once
+    for unit in (BIT, SPIN):
+        low, high = unit.levels
+        if all(bool(((part == low) | (part == high)).all()) for part in (first, table)):
+            return 0.5 * (low + high)
+    return None
+
+
+def _warn_constant(constant: npt.NDArray[np.bool_], what: str, unit: BinaryUnit) -> None:
+    if not constant.any():
+        return
+    which = np.flatnonzero(constant)
+    shown = ", ".join(map(str, which[:5])) + (", ..." if which.size > 5 else "")
+    warnings.warn(
+        f"{which.size} of {constant.size} {what} are constant and become {unit.low:g} everywhere: "
+        f"number {shown} (counted from 0).",
+        ConstantDataWarning,
+        stacklevel=3,
+    )
