@@ -1,19 +1,41 @@
-"""Data sets by name; so far the toy data of [Y25] section 4.1."""
+"""Data sets ready to learn from: those of [Y25] by name, and the user's own by path."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator
-from paramagnet.units import SPIN, BinaryUnit, FloatArray, as_unit
+from paramagnet.data.binarize import Binarizer, check_method, fit_binarizer
+from paramagnet.data.download import PathLike, read_source_file
+from paramagnet.data.files import read_table
+from paramagnet.data.idx import parse_idx
+from paramagnet.data.sources import SOURCES, Source
+from paramagnet.data.table import Array, Label, Table, default_names, encode_labels
+from paramagnet.data.text import parse_text
+from paramagnet.units import BinaryUnit, FloatArray, as_unit
 
 TOY_SEED = 2025  # of the draw that everybody gets who asks for none in particular
 TOY_FLIPS = 0.15
 
-_NAMES = ("toy",)
+Labels = npt.NDArray[np.int64]
+Rng = np.random.Generator | int | None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where data come from. ``files`` are pairs of a name and a sha256."""
+
+    title: str
+    licence: str
+    reference: str
+    files: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,54 +43,223 @@ class Dataset:
     """Points for a machine to learn.
 
     ``data`` is ``(n_points, n_visible)``, float64, in the values of ``units``; ``labels`` says which class
-    each point belongs to, where there are classes. The arrays are read-only.
+    each point belongs to, where there are classes, by its place in ``class_names``. ``thresholds`` is one
+    number per feature or one per point, as ``binarizer`` made them, and ``indices`` says where in the source
+    the points stood. Points of the source that were not selected are ``held_out``. The arrays are read-only.
     """
 
     name: str
     data: FloatArray
     units: BinaryUnit
     feature_names: tuple[str, ...]
-    labels: npt.NDArray[np.int64] | None = None
+    labels: Labels | None = None
+    class_names: tuple[str, ...] = ()
+    binarizer: Binarizer | None = None
+    thresholds: FloatArray | None = None
+    indices: Labels | None = None
+    held_out_labels: Labels | None = None
+    image_shape: tuple[int, int] | None = None
+    provenance: Provenance | None = None
+    _rest: Array | None = field(default=None, repr=False)  # held-out points as they were
+    _rest_seed: int = field(default=0, repr=False)
 
     def __repr__(self) -> str:
         n_points, n_visible = self.data.shape
-        return f"Dataset({self.name!r}, {n_points} points of {n_visible} {self.units} units)"
+        parts = [f"{self.name!r}", f"{n_points} points of {n_visible} {self.units} units"]
+        if self.binarizer is not None:
+            parts.append(self.binarizer.describe())
+        if self.n_held_out:
+            parts.append(f"{self.n_held_out} held out")
+        return f"Dataset({', '.join(parts)})"
+
+    @property
+    def n_held_out(self) -> int:
+        """The number of held-out points."""
+        return 0 if self._rest is None else len(self._rest)
+
+    @cached_property
+    def held_out(self) -> FloatArray:
+        """The points that were not selected, ``(n_held_out, n_visible)``, binarized as ``data``; made at the
+        first use.
+        """
+        if self._rest is None or self.binarizer is None or not self.n_held_out:
+            return _frozen(np.empty((0, self.data.shape[1])))
+        return _frozen(self.binarizer.apply(self._rest, rng=self._rest_seed))
 
 
 def load_dataset(
-    name: str,
+    name: str | os.PathLike[str],
     *,
     n_points: int | None = None,
     units: str | BinaryUnit = "spin",
-    binarize: str = "otsu",
-    rng: np.random.Generator | int | None = None,
+    binarize: str | float = "otsu",
+    rng: Rng = None,
+    per: str | None = None,
+    label: Label = None,
+    header: bool | None = None,
+    data_dir: PathLike | None = None,
+    progress: Any = None,
 ) -> Dataset:
-    """The data set called ``name``.
+    """The data set called ``name``, or the one in the file of that path, binarized.
 
     Parameters
     ----------
-    name : ``"toy"``, [Y25] fig:4BD: the four patterns of 20 spins that are constant on each half; 100 points
-        from each with 15 % of the spins flipped, independently
-    n_points : how many points; None takes the paper's number (toy: 400). The toy patterns share it evenly.
+    name : one of the sets of [Y25] section 4, ``"toy"``, ``"drybean"``, ``"ulc"`` (both of its files) and
+        ``"mnist"`` (the training images); ``"mnist-test"``; scikit-learn's ``"digits"``; or the path of a
+        file that `read_table` reads. The toy data are [Y25] fig:4BD: the four patterns of 20 spins that are
+        constant on each half; 100 points from each with 15 % of the spins flipped, independently.
+    n_points : how many points to select at random; None takes the paper's number (toy 400, drybean 10,000,
+        ulc 500, mnist 3,000), of other data all. The toy patterns share it evenly.
     units : ``"spin"`` or ``"bit"``, the values of the result
-    binarize : how data that are not binary are made so; the toy data are
-    rng : seed or generator of the draw. None takes a fixed seed, so that the same data come every time.
+    binarize : ``"otsu"``, ``"median"``, ``"stochastic"`` or a threshold, see `fit_binarizer`; fitted to the
+        selected points. Data that are binary already stay so.
+    rng : seed or generator of the selection and the draws. None takes a fixed seed, so that the same data
+        come every time. A smaller selection with the same seed is the beginning of a larger one.
+    per : what shares a threshold: ``"feature"``, ``"point"`` or ``"all"``; None takes "point" for images and
+        "feature" for tables, as the paper does
+    label, header : for files, see `read_table`
+    data_dir : a folder with the files of a named set; None takes the folder that PARAMAGNET_DATA names, then
+        the cache, then the network
+    progress : a progress bar for downloads, with ``total``, ``update``, ``reset`` and ``close``
     """
-    if name not in _NAMES:
-        raise ValueError(f"`name` must be one of {', '.join(map(repr, _NAMES))}, got {name!r}.")
     unit = as_unit(units, "units")
-    n_points = 400 if n_points is None else as_count(n_points, "n_points")
-    spins, labels = _draw_toy(n_points, as_generator(TOY_SEED if rng is None else rng))
-    data = spins if unit == SPIN else np.where(spins > 0, unit.high, unit.low)
-    for array in (data, labels):
-        array.setflags(write=False)
-    return Dataset(name, data, unit, tuple(f"x{i}" for i in range(data.shape[1])), labels)
+    check_method(binarize)
+    generator = as_generator(TOY_SEED if rng is None else rng)
+    if n_points is not None:
+        n_points = as_count(n_points, "n_points")
+    source = SOURCES.get(os.fspath(name))
+    if source is None:
+        table, provenance = _read_own(name, label, header)
+    elif source.name == "toy":
+        table, provenance = _draw_toy(n_points or source.chosen, generator), _provenance(source)
+        n_points = None
+    else:
+        table, provenance = _read_named(source, data_dir, progress), _provenance(source)
+        n_points = source.chosen if n_points is None else n_points
+    if per is None:
+        per = source.per if source else "feature" if table.image_shape is None else "point"
+    grey_range = source.grey_range if source and binarize == "stochastic" else None
+    selected = _select(len(table.data), n_points, generator, source is not None and source.name == "toy")
+    seeds = generator.integers(2**62, size=2)
+    chosen = table.data[selected[: n_points or None]]
+    binarizer = fit_binarizer(chosen, binarize, per=per, units=unit, grey_range=grey_range)
+    thresholds = binarizer.thresholds_of(chosen)
+    data = binarizer.levels_of(binarizer.partition(chosen, thresholds, rng=int(seeds[0])))
+    return _assemble(
+        str(os.fspath(name)), table, data, selected, binarizer, thresholds, provenance, int(seeds[1])
+    )
 
 
-def _draw_toy(n_points: int, rng: np.random.Generator) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _assemble(
+    name: str,
+    table: Table,
+    data: FloatArray,
+    selected: Labels,
+    binarizer: Binarizer,
+    thresholds: FloatArray | None,
+    provenance: Provenance,
+    seed: int,
+) -> Dataset:
+    n_points = len(data)
+    rest = table.data[selected[n_points:]]
+    labels = None if table.labels is None else table.labels[selected]
+    arrays = (data, selected, rest, thresholds, labels)
+    for array in arrays:
+        if array is not None:
+            array.setflags(write=False)
+    return Dataset(
+        name,
+        data,
+        binarizer.units,
+        table.feature_names,
+        None if labels is None else labels[:n_points],
+        table.class_names,
+        None if name == "toy" else binarizer,
+        None if binarizer.method == "binary" else thresholds,
+        selected[:n_points],
+        None if labels is None else labels[n_points:],
+        table.image_shape,
+        provenance,
+        rest,
+        seed,
+    )
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    array.setflags(write=False)
+    return array
+
+
+def _select(n_available: int, n_points: int | None, rng: np.random.Generator, as_it_is: bool) -> Labels:
+    """All points in the order in which they are selected; those after the first ``n_points`` are held out."""
+    if as_it_is or n_points is None:
+        return np.arange(n_available, dtype=np.int64)
+    if n_points > n_available:
+        raise ValueError(f"`n_points` must be at most {n_available}, the points there are, got {n_points}.")
+    return rng.permutation(n_available)
+
+
+def _provenance(source: Source) -> Provenance:
+    files = tuple((file.name, file.sha256) for file in source.files)
+    return Provenance(source.title, source.licence, source.reference, files)
+
+
+# The user's own
+
+
+def _read_own(path: str | os.PathLike[str], label: Label, header: bool | None) -> tuple[Table, Provenance]:
+    if not Path(path).exists():
+        known = ", ".join(map(repr, SOURCES))
+        raise ValueError(f"`name` must be one of {known}, or the path of a file, got {os.fspath(path)!r}.")
+    table = read_table(path, label=label, header=header)
+    return table, Provenance(f"file {os.fspath(path)}", "unknown", "unknown")
+
+
+# The named sets
+
+
+def _draw_toy(n_points: int, rng: np.random.Generator) -> Table:
     half = np.ones(10)
     patterns = np.array([np.r_[half, half], np.r_[-half, -half], np.r_[half, -half], np.r_[-half, half]])
     labels = np.sort(np.arange(n_points, dtype=np.int64) % len(patterns))
     flips = rng.random((n_points, patterns.shape[1])) < TOY_FLIPS
     spins: FloatArray = np.where(flips, -1.0, 1.0) * patterns[labels]
-    return spins, labels
+    return Table(spins, default_names(20), labels, ("++", "--", "+-", "-+"))
+
+
+def _read_named(source: Source, data_dir: PathLike | None, progress: Any) -> Table:
+    if source.name == "digits":
+        return _read_digits()
+    contents = [read_source_file(source, file, data_dir=data_dir, progress=progress) for file in source.files]
+    if source.image_shape is not None:
+        images, labels = (
+            parse_idx(content, file.name) for content, file in zip(contents, source.files, strict=True)
+        )
+        codes, classes = encode_labels(labels)
+        names = default_names(source.n_features)
+        return Table(images.reshape(len(images), -1), names, codes, classes, image_shape=source.image_shape)
+    tables = [
+        parse_text(content, file.name, Path(file.name).suffix)
+        for content, file in zip(contents, source.files, strict=True)
+    ]
+    return _pool(tables)
+
+
+def _pool(tables: list[Table]) -> Table:
+    """Several tables of the same columns as one."""
+    labels: list[str] = []
+    for table in tables:
+        assert table.labels is not None
+        labels += [table.class_names[code] for code in table.labels]
+    codes, classes = encode_labels(labels)
+    return Table(np.concatenate([table.data for table in tables]), tables[0].feature_names, codes, classes)
+
+
+def _read_digits() -> Table:
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ValueError("`digits` come with scikit-learn: pip install 'paramagnet[sklearn]'.") from None
+    digits = load_digits()
+    codes, classes = encode_labels(digits.target)
+    return Table(digits.data, default_names(64), codes, classes, image_shape=(8, 8))

@@ -22,14 +22,15 @@ class Table:
     """The content of a file.
 
     ``data`` is ``(n_points, n_features)``, float64 with NaN for what is missing, or uint8 where the file
-    holds bytes. ``labels`` are the places of the points' classes in ``class_names``. ``found`` says in words
-    how the file was read.
+    holds bytes. ``labels`` are the places of the points' classes in ``class_names``, ``label_column`` is the
+    column they stood in. ``found`` says in words how the file was read.
     """
 
     data: Array
     feature_names: tuple[str, ...]
     labels: npt.NDArray[np.int64] | None = None
     class_names: tuple[str, ...] = ()
+    label_column: int | None = None
     image_shape: tuple[int, int] | None = None
     found: tuple[str, ...] = ()
 
@@ -54,18 +55,15 @@ def as_number(field: str) -> float | None:
 
 def encode_labels(labels: Iterable[Any]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
     """Labels as integers, and the names of the classes: in the order of the alphabet, numbers in theirs."""
-    texts = [str(label).strip() for label in labels]
+    whole = (int(x) if isinstance(x, (float, np.floating)) and x.is_integer() else x for x in labels)
+    texts = [str(label).strip() for label in whole]
     numbers = {text: as_number(text) for text in set(texts)}
     if all(number is not None and math.isfinite(number) for number in numbers.values()):
         names = sorted(numbers, key=lambda text: (numbers[text], text))
     else:
         names = sorted(numbers)
     place = {name: i for i, name in enumerate(names)}
-    return np.array([place[text] for text in texts], dtype=np.int64), tuple(_tidy(name) for name in names)
-
-
-def _tidy(name: str) -> str:
-    return name[:-2] if name.endswith(".0") and name[:-2].lstrip("-").isdigit() else name
+    return np.array([place[text] for text in texts], dtype=np.int64), tuple(names)
 
 
 def choose_label(
@@ -99,7 +97,7 @@ def _asked(names: Sequence[str] | None, n_columns: int, label: str | int, source
         ) from None
     if not -n_columns <= column < n_columns:
         raise ValueError(
-            f"`label` must be a column from 0 to {n_columns - 1}, or from -{n_columns} to -1 counted from the "
-            f"end, got {column}: {source}."
+            f"`label` must be a column from 0 to {n_columns - 1}, or from -{n_columns} to -1 from the end, "
+            f"got {column}: {source}."
         )
     return column % n_columns

@@ -29,7 +29,7 @@ _ARFF_FIELD = re.compile(rf"\s*({_QUOTED}|[^,'\"]*?)\s*(?:,|$)")
 _ARFF_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s'\"{{]+)\s*(\{{.*\}}|[a-z]+.*)$", re.IGNORECASE)
 _ARFF_NUMBERS = ("numeric", "real", "integer")
 
-Rows = list[tuple[int, list[str]]]  # number of the line, its fields
+Lines = list[tuple[int, str]]  # numbers from 1, texts
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = T
     names: list[str] = []
     declared: list[set[str] | None] = []
     lines = text.splitlines()
-    for start, line in enumerate(lines):  # noqa: B007
+    for start, line in enumerate(lines):
         statement = line.strip()
         keyword = statement[:10].lower()
         if keyword.startswith("@data"):
@@ -135,8 +135,7 @@ def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = T
         _Layout(source, names, len(names), label, missing),
         ["ARFF"],
     )
-    column = next((i for i, name in enumerate(names) if f"labels in {name!r}" in table.found), None)
-    allowed = None if column is None else declared[column]
+    allowed = None if table.label_column is None else declared[table.label_column]
     if allowed is not None and not set(table.class_names) <= allowed:
         stray = min(set(table.class_names) - allowed)
         raise ValueError(f"`path` has the label {stray!r}, which its @attribute does not list: {source}.")
@@ -144,7 +143,8 @@ def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = T
 
 
 def _split_arff(line: str) -> list[str]:
-    fields, position = [], 0
+    fields: list[str] = []
+    position = 0
     while True:
         match = _ARFF_FIELD.match(line, position)
         if match is None:
@@ -179,9 +179,7 @@ def _parse_attribute(statement: str, number: int, source: str) -> tuple[str, set
 # Rows of fields to numbers and labels
 
 
-def _parse(
-    lines: list[tuple[int, str]], split: Callable[[str], list[str]], layout: _Layout, found: list[str]
-) -> Table:
+def _parse(lines: Lines, split: Callable[[str], list[str]], layout: _Layout, found: list[str]) -> Table:
     first = split(lines[0][1])
     texts = [i for i, field in enumerate(first) if as_number(field) is None and not is_missing(field)]
     n_columns = layout.n_columns
@@ -218,20 +216,16 @@ def _parse(
             f"`path` must hold finite numbers, got {split(line)[place].strip()!r} in line {number}, "
             f"column {place + 1}: {layout.source}."
         )
-    names = list(layout.names) if layout.names is not None else None
+    names = [*(default_names(n_columns) if layout.names is None else layout.names)]
     if column is None:
-        return Table(data, tuple(names) if names else default_names(n_features), found=tuple(found))
-    _check_labels(labels, lines, column, layout, detected=names is None and layout.label is None)
+        return Table(data, tuple(names), found=tuple(found))
+    _check_labels(labels, lines, column, layout)
+    label_name = names.pop(column)
+    if layout.names is None:
+        label_name, names = f"column {column + 1}", list(default_names(n_features))
+    found.append(f"labels in {label_name}")
     codes, classes = encode_labels(labels)
-    title = f"column {column + 1}" if names is None else repr(names.pop(column))
-    found.append(f"labels in {title}")
-    return Table(
-        data,
-        tuple(names) if names is not None else default_names(n_features),
-        codes,
-        classes,
-        found=tuple(found),
-    )
+    return Table(data, tuple(names), codes, classes, column, found=tuple(found))
 
 
 def _read_slowly(fields: list[str], number: int, column: int | None, layout: _Layout) -> list[float]:
@@ -254,9 +248,7 @@ def _read_slowly(fields: list[str], number: int, column: int | None, layout: _La
     return values
 
 
-def _check_labels(
-    labels: list[str], lines: list[tuple[int, str]], column: int, layout: _Layout, *, detected: bool
-) -> None:
+def _check_labels(labels: list[str], lines: Lines, column: int, layout: _Layout) -> None:
     telling = layout.names is not None and layout.names[column].strip().lower() in LABEL_NAMES
     for (number, _), label in zip(lines, labels, strict=True):
         if is_missing(label):
@@ -267,8 +259,8 @@ def _check_labels(
         if layout.label is None and not telling and as_number(label) is not None:
             text = labels[0].strip()
             raise ValueError(
-                f"`path` must hold numbers only, got {text!r} in line {lines[0][0]}, column {column + 1}, which "
-                f"is {label.strip()!r} in line {number}: {layout.source}. Name the column if it holds labels."
+                f"`path` must hold numbers only, got {text!r} in line {lines[0][0]}, column {column + 1} "
+                f"(in line {number} {label.strip()!r}): {layout.source}. Name the column if it holds labels."
             )
 
 

@@ -73,8 +73,9 @@ def _step(slope: FloatArray, coarseness: float) -> float:
 @lru_cache(maxsize=256)
 def _trapezoid(left: int, right: int, n_intervals: int) -> GaussianRule:
     """The trapezoid rule on ``[left, right]``, with an even number of intervals."""
-    nodes = np.linspace(left, right, n_intervals + n_intervals % 2 + 1)
-    weights = (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi) * np.exp(-0.5 * nodes * nodes)
+    n_intervals += n_intervals % 2
+    nodes = np.linspace(left, right, n_intervals + 1)
+    weights = (right - left) / (n_intervals * np.sqrt(2.0 * np.pi)) * np.exp(-0.5 * nodes * nodes)
     return GaussianRule(nodes, weights)
 
 

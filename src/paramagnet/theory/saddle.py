@@ -15,7 +15,6 @@ for strongly negative biases of bit units.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,11 +23,10 @@ import numpy as np
 
 from paramagnet._checks import as_positive, as_reals
 from paramagnet.theory.layer import Layer
+from paramagnet.theory.roots import find_pair, find_root
 from paramagnet.units import Array, BinaryUnit, FloatArray, as_unit
 
 TOLERANCE = 1e-13  # what `residual` stays below
-_MAX_ITERATIONS = 200
-_TINY = 1e-300
 
 
 class ConvergenceError(RuntimeError):
@@ -189,47 +187,6 @@ def _around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, L
     return visible, hidden
 
 
-def _find_root(
-    evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
-    start: FloatArray,
-    upper: float,
-    *,
-    skip: Array,
-    linear: Array,
-    tolerance: float,
-) -> FloatArray:
-    """The root in ``(0, upper]`` of ``phi(x) = ln(F(x)/x)``, elementwise, where ``evaluate`` gives
-    ``F`` and ``dF/dx``.
-
-    Newton's method inside a shrinking bracket, bisection (of ``ln x``) where it would leave it. Steps
-    are taken in ``ln x``, since ``x`` may be as small as exp(2c); where zero is a solution too
-    (``linear``), in ``x``, in which ``phi`` is a straight line near the transition. Elements in
-    ``skip`` are left alone; the others are done after the step that follows ``|phi| <= tolerance``.
-    """
-    low, high = np.full_like(start, _TINY), np.full_like(start, upper)
-    x = np.clip(start, _TINY, upper)
-    done = skip.copy()
-    linear_somewhere = bool(linear.any())
-    for _ in range(_MAX_ITERATIONS):
-        value, slope = evaluate(x)
-        value = np.maximum(value, _TINY)
-        phi = np.log(value / x)
-        rate = slope * x / value - 1.0  # d phi / d ln x, negative at a stable root
-        low, high = np.where(phi > 0.0, x, low), np.where(phi < 0.0, x, high)
-        falling = rate < 0.0
-        step = -phi / np.where(falling, rate, -1.0)
-        newton = x * np.exp(np.minimum(step, 100.0))
-        if linear_somewhere:
-            newton = np.where(linear, x * (1.0 + step), newton)
-        inside = falling & (newton >= low) & (newton <= high)
-        middle = np.sqrt(np.maximum(low, 1e-6 * high) * high)
-        x = np.where(done, x, np.where(inside, newton, middle))
-        done |= (np.abs(phi) <= tolerance) | (high - low <= 2e-16 * high)
-        if done.all():
-            break
-    return x
-
-
 def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
     """The saddle point with the visible layer's order parameters as the unknowns."""
     upper = max(ensemble.visible.low**2, ensemble.visible.high**2)
@@ -250,12 +207,13 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
                 slope = slope - visible.overlap_to_selfhat * hidden.overlap_to_selfhat
             return visible.overlap, loop_gain * slope
 
-        return _find_root(
+        return find_root(
             evaluate, guess, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance
         )
 
     if start is None:
         start = _around(ensemble, full, full)[0].overlap
+        unmagnetized |= start < 1e-290  # vanishing couplings: zero to all that floats can tell
     if ensemble.visible.symmetric:
         self_overlap = full
         q = overlap_given(self_overlap, start)
@@ -272,15 +230,66 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
 
         nothing = np.zeros(np.shape(ensemble.beta), dtype=bool)
         guess = np.sqrt(start * upper)
-        self_overlap = _find_root(
+        self_overlap = find_root(
             evaluate_outer, guess, upper, skip=nothing, linear=nothing, tolerance=tolerance
         )
         q = overlap_given(self_overlap, memory[0])
+        missed = _mismatch(_around(ensemble, q, self_overlap)[0], q, self_overlap) > TOLERANCE
+        if missed.any() and tolerance < 1e-6:
+            q, self_overlap = q.copy(), self_overlap.copy()
+            q[missed], self_overlap[missed] = _solve_anyhow(ensemble.select(missed))
     q = np.where(unmagnetized, 0.0, q)
     visible, hidden = _around(ensemble, q, self_overlap)
-    residual = np.abs(visible.overlap - q) / np.where(q > 0.0, q, 1.0)
-    residual = np.maximum(residual, np.abs(visible.self_overlap - self_overlap) / self_overlap)
+    residual = _mismatch(visible, q, self_overlap)
     return Solution(ensemble, visible, hidden, q, residual)
+
+
+def _mismatch(visible: Layer, q: Array, self_overlap: Array) -> FloatArray:
+    """By how much, relatively, a layer's order parameters differ from those they were computed from."""
+    of_q = np.abs(visible.overlap - q) / np.where(q > 0.0, q, 1.0)
+    mismatch: FloatArray = np.maximum(of_q, np.abs(visible.self_overlap - self_overlap) / self_overlap)
+    return mismatch
+
+
+def _solve_pair(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Both unknowns at once, by Newton's method from a starting point."""
+    gain = ensemble.coupling_v * ensemble.coupling_h
+
+    def evaluate(q: FloatArray, self_overlap: FloatArray) -> Any:
+        visible, hidden = _around(ensemble, q, self_overlap)
+        (a, b), (c, d) = _product(visible.jacobian, hidden.jacobian)
+        return visible.overlap, visible.self_overlap, ((gain * a, gain * b), (gain * c, gain * d))
+
+    return find_pair(evaluate, q, self_overlap)
+
+
+def _solve_anyhow(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
+    """Both unknowns, for machines deep in the glass, where the inner root jumps as the outer unknown
+    moves and nested brackets fail: from several starting points, then along a path from small beta.
+    """
+    shape = ensemble.beta.shape
+    q, self_overlap = np.full(shape, np.nan), np.full(shape, np.nan)
+    missed = np.ones(shape, dtype=bool)
+
+    def accept(candidate: tuple[FloatArray, FloatArray], part: Ensemble) -> None:
+        good = _mismatch(_around(part, *candidate)[0], *candidate) <= TOLERANCE
+        where = np.flatnonzero(missed)[good]
+        q.flat[where], self_overlap.flat[where] = candidate[0][good], candidate[1][good]
+        missed.flat[where] = False
+
+    for start in (0.5, 0.9, 0.1, 0.99, 0.01):
+        part = ensemble.select(missed)
+        full = np.full(part.beta.shape, start)
+        accept(_solve_pair(part, 0.98 * full, full), part)
+        if not missed.any():
+            return q, self_overlap
+    part = ensemble.select(missed)
+    path = np.full(part.beta.shape, 0.25), np.full(part.beta.shape, 0.5)
+    for fraction in np.geomspace(1e-3, 1.0, 60):
+        path = _solve_pair(part.at(fraction * part.beta), *path)
+    accept(path, part)
+    # for what is still missing, anything: its residual tells
+    return np.where(np.isnan(q), 0.25, q), np.where(np.isnan(q), 0.5, self_overlap)
 
 
 def _product(

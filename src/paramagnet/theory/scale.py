@@ -152,10 +152,10 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
     return peak
 
 
-def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, Solution, Array]:
+def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, Solution, FloatArray, Array]:
     """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the derivative
-    of ``g`` there (the curvature), the solution at the last points evaluated, and whether ``g`` jumps
-    through zero.
+    of ``g`` there (the curvature), the solution at the last three points evaluated, how many of their
+    distances the root is from the middle one, and whether ``g`` jumps through zero.
 
     Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
     third order, kept inside a shrinking bracket.
@@ -200,7 +200,7 @@ def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, So
         done |= close | collapsed
         if done.all():
             break
-    return x, curvature, solution, jump
+    return x, curvature, solution, change / delta, jump
 
 
 _FIELDS = ("beta", "value", "curvature", "stability", "rival")
@@ -236,10 +236,13 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if not where.size:
         return result
     machines, peak = ensemble.select(where), _Peak(*(array[where] for array in peak))
-    log_beta, curvature, solution, jump = _refine(machines, peak)
+    log_beta, curvature, solution, shift, jump = _refine(machines, peak)
     result["beta"][where] = np.exp(log_beta)
     result["curvature"][where] = curvature
-    result["stability"][where] = stability_number(solution)[:, 1]
+    stability = stability_number(
+        solution
+    )  # at three neighbouring points; the root is `shift` from the middle
+    result["stability"][where] = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
     at = solution.ensemble
     value = correlation(state_of(solution), at.symmetric_v, at.symmetric_h)
     result["value"][where] = value[:, 1]

@@ -1,0 +1,64 @@
+"""The idx format of the MNIST files: a type, the sizes of the dimensions, the numbers; often gzipped."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_GZIP = b"\x1f\x8b"
+_MAX_DIMENSIONS = 8
+
+
+class _Reader:
+    """Takes bytes from the front of a file's content, unpacked if it is gzipped; never more than asked."""
+
+    def __init__(self, content: bytes) -> None:
+        self._rest = content
+        self._unpack = zlib.decompressobj(wbits=31) if content.startswith(_GZIP) else None
+
+    def take(self, n_bytes: int) -> bytes:
+        """The next ``n_bytes``, or as many as there are."""
+        if self._unpack is None:
+            taken, self._rest = self._rest[:n_bytes], self._rest[n_bytes:]
+            return taken
+        taken = self._unpack.decompress(self._rest, n_bytes) if n_bytes else b""
+        self._rest = self._unpack.unconsumed_tail
+        return taken
+
+    def at_end(self) -> bool:
+        """Whether nothing is left and the check sum, if there is one, was right."""
+        return self.take(1) == b"" and not self._rest and (self._unpack is None or self._unpack.eof)
+
+
+def parse_idx(content: bytes, source: str) -> npt.NDArray[Any]:
+    """The array in the bytes of an idx file called ``source``; its header must tell the exact size."""
+    reader = _Reader(content)
+    try:
+        magic = reader.take(4)
+        if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
+            raise ValueError(f"`path` must be an idx file, but starts with {magic.hex(' ')}: {source}.")
+        n_dimensions = magic[3]
+        if not 1 <= n_dimensions <= _MAX_DIMENSIONS:
+            raise ValueError(
+                f"`path` must have 1 to {_MAX_DIMENSIONS} dimensions, got {n_dimensions}: {source}."
+            )
+        sizes = reader.take(4 * n_dimensions)
+        shape = tuple(int(size) for size in np.frombuffer(sizes[: len(sizes) // 4 * 4], ">u4"))
+        kind = np.dtype(_TYPES[magic[2]])
+        # Python's integers: the product of sizes that lie may exceed 64 bits. Nothing is reserved for it.
+        expected = math.prod(shape) * kind.itemsize if len(shape) == n_dimensions else -1
+        body = reader.take(min(expected, 1032 * len(content) + 1)) if expected >= 0 else b""
+        if len(body) != expected or not reader.at_end():
+            told = " x ".join(map(str, shape))
+            raise ValueError(
+                f"`path` must hold as many bytes as its header says, {told} numbers of {kind.itemsize}; "
+                f"it holds {'fewer' if len(body) < expected else 'others'} (damaged?): {source}."
+            )
+    except zlib.error as error:
+        raise ValueError(f"`path` is not a valid gzip file (damaged?): {source} ({error}).") from None
+    return np.frombuffer(body, kind).reshape(shape)
