@@ -27,7 +27,7 @@ _FINE_RATIO = 1.05  # and where there may be several maxima
 _FINE_RATIO_NESTED = 1.12
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
 _LAST = 2000.0  # and where it gives up
-_BLOCK = 128  # machines treated together
+_BLOCK = 21  # machines treated together
 _FLAT = 0.25  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _RIVAL_LAST = 300.0  # how far a rival is looked for
 _LAST_NESTED, _RIVAL_REACH_NESTED = 100.0, 4.0  # for two unsymmetric layers, which take far longer
@@ -80,7 +80,7 @@ class LayerCorrelationMaximum:
 
 class _Peak(NamedTuple):
     """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of
-    ``ln|chi|``, overlap ``q_v``.
+    ``ln|chi|``, ``ln q_v``.
     """
 
     low: FloatArray
@@ -88,7 +88,7 @@ class _Peak(NamedTuple):
     guess: FloatArray
     curvature: FloatArray
     height: FloatArray
-    overlap: FloatArray
+    log_overlap: FloatArray
 
 
 def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -147,7 +147,9 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
         peak.guess[at] = grid[middle] + step * offset
         peak.curvature[at] = second / step**2
         peak.height[at] = five[:, 2]
-        peak.overlap[at] = overlaps[found][np.arange(middle.size), middle]
+        near = np.log(overlaps[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-1, 2)])
+        slope, bend = 0.5 * (near[:, 2] - near[:, 0]), near[:, 2] - 2.0 * near[:, 1] + near[:, 0]
+        peak.log_overlap[at] = near[:, 1] + offset * (slope + 0.5 * offset * bend)
         pending, values, overlaps = pending[~found], values[~found], overlaps[~found]
     return peak
 
@@ -164,7 +166,7 @@ def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, So
     curvature = peak.curvature
     done = np.zeros(x.shape, dtype=bool)
     jump = np.zeros(x.shape, dtype=bool)
-    log_q, log_q_slope = np.log(peak.overlap), np.zeros_like(x)
+    log_q, log_q_slope = peak.log_overlap, np.zeros_like(x)
     machines = ensemble.select((slice(None), None))
     change = np.zeros_like(x)
     for i in range(100):
@@ -175,7 +177,8 @@ def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, So
         )
         beta = np.exp(x[:, None] + offsets)
         alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
-        solution = solve_ensemble(replace(machines, beta=beta, alpha=alpha, b=b, c=c), guess)
+        at = replace(machines, beta=beta, alpha=alpha, b=b, c=c)
+        solution = solve_ensemble(at, guess, tolerance=3e-8)  # one more step follows: 1e-15
         motion = follow_beta(solution)
         slopes = motion.derivative / motion.value
         g, q = slopes[:, 1], solution.q_v[:, 1]
@@ -191,7 +194,7 @@ def _refine(ensemble: Ensemble, peak: _Peak) -> tuple[FloatArray, FloatArray, So
             & (first < 0.0)
             & (np.abs(halley) < 2.0 * np.abs(g / curvature))
         )
-        inside &= np.abs(halley) < 0.5 * np.abs(change) if i else np.True_  # steps must shrink fast
+        inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink fast
         change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
         close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
         collapsed = high - low < 1e-13
