@@ -237,27 +237,33 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def _aligned(size: int) -> Any:
-    """Uninitialized doubles from the start of a cache line: a register across two lines is loaded twice."""
-    buffer = np.empty(size + 8)
-    first = -(buffer.ctypes.data >> 3) & 7
+def _aligned(size: int, line: int) -> Any:
+    """Uninitialized doubles from the start of the given cache line of a page.
+
+    A register across two lines is loaded twice. And a load waits for earlier stores whose addresses agree
+    with its own in the last twelve bits: ``line`` keeps the arrays of the inner loops apart. Prefixes 0,
+    factors 8, column sums 16 means: what is loaded for ``j`` shares these bits with stores long past or yet
+    to come.
+    """
+    buffer = np.empty(size + 512)
+    first = (8 * line - (buffer.ctypes.data >> 3)) & 511
     return buffer[first : first + size]
 
 
 @kernel
 def _make_scratch(t: Tables) -> Scratch:
     m = t.scale.size
-    quads = _aligned(3 * QUAD)
+    quads = _aligned(3 * QUAD, 40)
     return Scratch(
-        _aligned(m * COLUMNS),
-        _aligned(COLUMNS),
+        _aligned(m * COLUMNS, 8),
+        _aligned(COLUMNS, 0),
         np.zeros(COLUMNS, np.int64),
-        _aligned(m * QUAD),
-        _aligned((m + 1) * 4 * HALF),
-        _aligned(t.groups.size * QUAD),
+        _aligned(m * QUAD, 0),
+        _aligned((m + 1) * 4 * HALF, 32),
+        _aligned(t.groups.size * QUAD, 48),
         quads,
         quads.view(np.int64),
-        _aligned(4 * COLUMNS),
+        _aligned(4 * COLUMNS, 24),
         np.zeros(4 * COLUMNS, np.int64),
     )
 
@@ -472,7 +478,7 @@ def sum_moments(
     n_bits, m, n_quads = result.shape[0] - 1, t.scale.size, t.row_power.size // 4
     n_low = min(n_bits - n_row_bits, COLUMN_BITS)
     s = _make_scratch(t)
-    rows, columns = _aligned(4 * n_quads * (m + 1)), _aligned((m + 1) * COLUMNS)
+    rows, columns = _aligned(4 * n_quads * (m + 1), 0), _aligned((m + 1) * COLUMNS, 16)
     none, part = np.empty(0, np.int64), np.zeros((n_bits + 1, m + 1))
     for block in range(blocks[0], blocks[1]):
         columns[:] = 0.0

@@ -4,7 +4,7 @@ The averages of the theory ([Y25] section 3) are over ``tanh`` or a sigmoid of l
 z``. These have poles at ``|Im z| = pi/slope``, so a Gauss-Hermite rule needs a number of nodes that
 grows as ``slope**2`` and shows false maxima of the layer correlation when it is given fewer. The plain
 trapezoid rule converges like ``exp(-2 pi**2/(slope step))`` until the step is limited by the Gaussian
-itself, like ``exp(-2 pi**2/step**2)``: a step of ``min(0.5, 0.4/slope)`` is good to 1e-16, and the same
+itself, like ``exp(-2 pi**2/step**2)``: a step of ``min(0.45, 0.4/slope)`` is good to 1e-16, and the same
 sum over every second node shows how good.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from paramagnet.units import Array, FloatArray
 
 REACH = 9  # |z| beyond which the Gaussian weight (below 1e-18 of the peak) is dropped
-_STEP_OF_GAUSSIAN = 0.5
+_STEP_OF_GAUSSIAN = 0.45
 _STEP_OF_LOG_ODDS = 0.4
 
 
@@ -38,7 +38,7 @@ class GaussianRule(NamedTuple):
         """Estimated relative error of ``E[f(z)]``, for ``f >= 0``.
 
         Leaving out every second node changes the sum by a relative ``d``; halving the step squares the
-        error or better, so that ``d**2`` bounds what is left, down to rounding.
+        error or better, so that ``d**2`` estimates what is left, down to rounding.
         """
         fine = self.average(values)
         coarse = 2.0 * (values[..., ::2] @ self.weights[::2])

@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paramagnet.theory.ensemble import make_ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.saddle import Solution, _product, make_ensemble, solve_ensemble
+from paramagnet.theory.saddle import Solution, product, require_convergence, solve_ensemble
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
 _IMAGINARY_STEP = 1e-25
@@ -55,7 +56,7 @@ def state_of(solution: Solution) -> State:
 
 def _solve_loop(gain: Array, left: Layer, right: Layer, source: tuple[Array, Array]) -> tuple[Array, Array]:
     """``(I - gain J_left J_right)**-1 source``."""
-    (a, b), (c, d) = _product(left.jacobian, right.jacobian)
+    (a, b), (c, d) = product(left.jacobian, right.jacobian)
     a, b, c, d = 1.0 - gain * a, -gain * b, -gain * c, 1.0 - gain * d
     x, y = source
     determinant = a * d - b * c
@@ -154,7 +155,9 @@ def _plain(value: FloatArray) -> Any:
 
 
 def _solve(beta: Any, alpha: Any, visible: Any, hidden: Any, b: Any, c: Any) -> Solution:
-    return solve_ensemble(make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c))
+    solution = solve_ensemble(make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c))
+    require_convergence(solution)
+    return solution
 
 
 def susceptibility(

@@ -16,17 +16,17 @@ for strongly negative biases of bit units.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from paramagnet._checks import as_positive, as_reals
+from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
 from paramagnet.theory.roots import find_pair, find_root
-from paramagnet.units import Array, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import Array, BinaryUnit, FloatArray
 
 TOLERANCE = 1e-13  # what `residual` stays below
+_BLOCK = 4  # machines with two unknowns that are solved together
 
 
 class ConvergenceError(RuntimeError):
@@ -35,84 +35,6 @@ class ConvergenceError(RuntimeError):
     def __init__(self, message: str, result: object) -> None:
         super().__init__(message)
         self.result = result
-
-
-@dataclass(frozen=True, eq=False)
-class Ensemble:
-    """The random machine of [Y25] eqn:initial_RBM: unit types, and arrays of one common shape.
-
-    ``coarseness`` above 1 asks for averages of less accuracy.
-    """
-
-    visible: BinaryUnit
-    hidden: BinaryUnit
-    beta: Array
-    alpha: FloatArray
-    b: FloatArray
-    c: FloatArray
-    coarseness: float = 1.0
-
-    @cached_property
-    def coupling_v(self) -> Array:
-        """``A = alpha beta**2/(1 + alpha)``: what the hidden layer's order parameters count in the
-        visible one.
-        """
-        coupling: Array = np.asarray(self.alpha * self.coupling_h)
-        return coupling
-
-    @cached_property
-    def coupling_h(self) -> Array:
-        """``B = beta**2/(1 + alpha)``: what the visible layer's order parameters count in the hidden one."""
-        coupling: Array = np.asarray(self.beta * self.beta / (1.0 + self.alpha))
-        return coupling
-
-    @property
-    def symmetric_v(self) -> Array:
-        """Where flipping the visible units changes nothing."""
-        return np.asarray(self.visible.symmetric & (self.b == 0.0))
-
-    @property
-    def symmetric_h(self) -> Array:
-        """Where flipping the hidden units changes nothing."""
-        return np.asarray(self.hidden.symmetric & (self.c == 0.0))
-
-    def exchanged(self) -> Ensemble:
-        """The same machine with its layers in exchanged roles."""
-        return Ensemble(
-            self.hidden, self.visible, self.beta, 1.0 / self.alpha, self.c, self.b, self.coarseness
-        )
-
-    def at(self, beta: Array) -> Ensemble:
-        """The same machine at another ``beta``."""
-        return replace(self, beta=beta)
-
-    def select(self, which: Any) -> Ensemble:
-        """Some of the machines, by an index into the arrays."""
-        return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
-
-    def visible_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The visible layer at given auxiliary parameters."""
-        return Layer(self.visible, self.b, qhat, selfhat, self.coarseness)
-
-    def hidden_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The hidden layer at given auxiliary parameters."""
-        return Layer(self.hidden, self.c, qhat, selfhat, self.coarseness)
-
-
-def make_ensemble(
-    beta: Any, alpha: Any, *, visible: str | BinaryUnit, hidden: str | BinaryUnit, b: Any, c: Any
-) -> Ensemble:
-    """Check the arguments of a public function of the theory and bring them to one shape."""
-    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
-    arrays = (
-        as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
-    )  # fmt: skip
-    try:
-        beta, alpha, b, c = np.broadcast_arrays(*arrays)
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(f"`beta`, `alpha`, `b` and `c` must broadcast to one shape, got {shapes}.") from None
-    return Ensemble(*units, beta, alpha, b, c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +111,35 @@ def _around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, L
 
 def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
     """The saddle point with the visible layer's order parameters as the unknowns."""
+    if ensemble.visible.symmetric:
+        q, self_overlap = _find_order_parameters(ensemble, start, tolerance)
+    else:
+        q, self_overlap = _find_in_blocks(ensemble, start, tolerance)
+    visible, hidden = _around(ensemble, q, self_overlap)
+    return Solution(ensemble, visible, hidden, q, _mismatch(visible, q, self_overlap))
+
+
+def _find_in_blocks(
+    ensemble: Ensemble, start: FloatArray | None, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """The nested search, a few machines at a time: all of a block wait for the slowest of it."""
+    q, self_overlap = np.empty(ensemble.beta.shape), np.empty(ensemble.beta.shape)
+    flat = ensemble.raveled()
+    for i in range(0, q.size, _BLOCK):
+        block = slice(i, i + _BLOCK)
+        part, guess = flat.select(block), None if start is None else start.ravel()[block]
+        found = _find_order_parameters(part, guess, tolerance)
+        missed = _mismatch(_around(part, *found)[0], *found) > TOLERANCE
+        if missed.any() and tolerance < 1e-6:
+            found[0][missed], found[1][missed] = _solve_anyhow(part.select(missed))
+        q.flat[block], self_overlap.flat[block] = found
+    return q, self_overlap
+
+
+def _find_order_parameters(
+    ensemble: Ensemble, start: FloatArray | None, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """``q`` and ``Q`` of the visible layer: one bracketed root, or two nested ones."""
     upper = max(ensemble.visible.low**2, ensemble.visible.high**2)
     full = np.full(np.shape(ensemble.beta), upper)
     both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
@@ -223,7 +174,7 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
         def evaluate_outer(self_overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
             q = memory[0] = overlap_given(self_overlap, memory[0])
             visible, hidden = _around(ensemble, q, self_overlap)
-            (f_q, f_s), (g_q, g_s) = _product(visible.jacobian, hidden.jacobian)
+            (f_q, f_s), (g_q, g_s) = product(visible.jacobian, hidden.jacobian)
             # the inner root moves with the outer unknown: dq/dQ = F_Q/(1 - F_q)
             slope = g_s + g_q * loop_gain * f_s / (1.0 - loop_gain * f_q)
             return visible.self_overlap, loop_gain * slope
@@ -234,14 +185,7 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
             evaluate_outer, guess, upper, skip=nothing, linear=nothing, tolerance=tolerance
         )
         q = overlap_given(self_overlap, memory[0])
-        missed = _mismatch(_around(ensemble, q, self_overlap)[0], q, self_overlap) > TOLERANCE
-        if missed.any() and tolerance < 1e-6:
-            q, self_overlap = q.copy(), self_overlap.copy()
-            q[missed], self_overlap[missed] = _solve_anyhow(ensemble.select(missed))
-    q = np.where(unmagnetized, 0.0, q)
-    visible, hidden = _around(ensemble, q, self_overlap)
-    residual = _mismatch(visible, q, self_overlap)
-    return Solution(ensemble, visible, hidden, q, residual)
+    return np.where(unmagnetized, 0.0, q), self_overlap
 
 
 def _mismatch(visible: Layer, q: Array, self_overlap: Array) -> FloatArray:
@@ -257,7 +201,7 @@ def _solve_pair(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> 
 
     def evaluate(q: FloatArray, self_overlap: FloatArray) -> Any:
         visible, hidden = _around(ensemble, q, self_overlap)
-        (a, b), (c, d) = _product(visible.jacobian, hidden.jacobian)
+        (a, b), (c, d) = product(visible.jacobian, hidden.jacobian)
         return visible.overlap, visible.self_overlap, ((gain * a, gain * b), (gain * c, gain * d))
 
     return find_pair(evaluate, q, self_overlap)
@@ -292,7 +236,7 @@ def _solve_anyhow(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
     return np.where(np.isnan(q), 0.25, q), np.where(np.isnan(q), 0.5, self_overlap)
 
 
-def _product(
+def product(
     left: tuple[tuple[Array, Array], tuple[Array, Array]],
     right: tuple[tuple[Array, Array], tuple[Array, Array]],
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
@@ -370,14 +314,21 @@ def solve_saddle_point(
     ``throw=False`` a result returned that says so in ``status``.
     """
     ensemble = make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c)
-    result = describe(solve_ensemble(ensemble))
-    if throw and not result.converged:
+    solution = solve_ensemble(ensemble)
+    if throw:
+        require_convergence(solution)
+    return describe(solution)
+
+
+def require_convergence(solution: Solution) -> None:
+    """Raise where the equations are not met."""
+    if np.max(solution.residual, initial=0.0) > TOLERANCE:
+        result = describe(solution)
         raise ConvergenceError(
             f"The saddle point was not reached within {TOLERANCE:g}: {result.status}. "
-            "Pass `throw=False` to look at the result all the same.",
+            "`solve_saddle_point(..., throw=False)` shows what there is.",
             result,
         )
-    return result
 
 
 def describe(solution: Solution) -> SaddlePoint:

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paramagnet._checks import as_count, as_real
+from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.response import correlation, follow_beta, stability_number, state_of
-from paramagnet.theory.saddle import Ensemble, Solution, make_ensemble, solve_ensemble
+from paramagnet.theory.saddle import Solution, solve_ensemble
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows
 _RATIO = 1.16  # from one point of the scan to the next,
-_FIRST_FINE = 0.3
+_FIRST_FINE, _FIRST_NESTED = 0.3, 0.05
 _FINE_RATIO = 1.05  # and where there may be several maxima
 _FINE_RATIO_NESTED = 1.12
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
@@ -30,7 +31,7 @@ _LAST = 2000.0  # and where it gives up
 _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _RIVAL_LAST = 300.0  # how far a rival is looked for
-_LAST_NESTED, _RIVAL_REACH_NESTED = 100.0, 4.0  # for two unsymmetric layers, which take far longer
+_LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # for two unsymmetric layers, which take far longer
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
 
@@ -233,7 +234,7 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
     status = result["status"] = np.full(shape, "none", dtype=object)
     nested = not ensemble.visible.symmetric
-    first = _FIRST if ratio == _RATIO else _FIRST_FINE
+    first = _FIRST if ratio == _RATIO else _FIRST_NESTED if nested else _FIRST_FINE
     peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
@@ -253,7 +254,7 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
-            stop = start * _RIVAL_REACH_NESTED if nested else max(2.0 * start, _RIVAL_LAST)
+            stop = max(2.0 * start, _RIVAL_LAST_NESTED if nested else _RIVAL_LAST)
             rival[where[i]] = _higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
@@ -288,10 +289,7 @@ def find_beta_max(
     """
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
     shape = np.shape(given.alpha)
-    ensemble = replace(
-        given,
-        beta=np.ravel(given.beta), alpha=np.ravel(given.alpha), b=np.ravel(given.b), c=np.ravel(given.c),
-    )  # fmt: skip
+    ensemble = given.raveled()
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         ensemble = ensemble.exchanged()
     closed = np.asarray(ensemble.symmetric_v & ensemble.symmetric_h)
