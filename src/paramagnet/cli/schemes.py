@@ -27,8 +27,9 @@ def schemes(
     if as_json:
         typer.echo(json.dumps([_record(report) for report in reports]))
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from paramagnet.cli.console import table_console
 
     title = (
         f"Initial scales for {visible_units} x {hidden_units} units, {visible}-{hidden}, c = {hidden_bias:g}"
@@ -50,7 +51,7 @@ def schemes(
         "correlation: between the layers, over its maximum; a dash where that is infinite.\n"
         "Packages with unit types of their own are judged in those, at zero bias."
     )
-    Console().print(table)
+    table_console().print(table)
 
 
 def _record(report: SchemeReport) -> dict[str, object]:
@@ -85,7 +86,7 @@ def _describe(report: SchemeReport) -> str:
     if report.name == "layer-correlation":
         where = "at the maximum"
     elif report.to_ours < 0.3:
-        where = "layers nearly independent"
+        where = "weakly coupled"
     else:
         where = "near the maximum" if report.to_ours <= 1.5 else "past the maximum"
     return f"{'paramagnet' if report.phase == 'paramagnet' else 'stable'}, {where}"

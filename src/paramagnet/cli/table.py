@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
 from paramagnet.experiments.paper import MISPRINTS, PaperBetaMax, read_beta_max
 from paramagnet.theory.scale import beta_max
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def table(
@@ -36,9 +39,9 @@ def table(
             )
         )
         return
-    from rich.console import Console
+    from paramagnet.cli.console import table_console
 
-    console = Console()
+    console = table_console()
     for kind in kinds:
         _print_grid(console, kind, rows[kind], ours[kind])
 
@@ -48,11 +51,9 @@ def _record(row: PaperBetaMax, value: float) -> dict[str, object]:
             "misprint": MISPRINTS.get((row.hidden, row.alpha, row.c))}  # fmt: skip
 
 
-def _print_grid(console: object, kind: str, rows: list[PaperBetaMax], ours: object) -> None:
-    from rich.console import Console
+def _print_grid(console: Console, kind: str, rows: list[PaperBetaMax], ours: object) -> None:
     from rich.table import Table
 
-    assert isinstance(console, Console)
     values = np.asarray(ours)
     grid = Table(
         title=f"beta_max, spin visible and {kind} hidden units: ours (paper)", caption_justify="left"
