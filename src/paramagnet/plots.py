@@ -93,3 +93,61 @@ def plot_learning_curve(
     axis.set(xlabel="epoch", ylabel="log-likelihood (nats per point)")
     axis.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def plot_data(
+    data: npt.NDArray[Any], *, names: Sequence[str], image_shape: tuple[int, int] | None = None
+) -> Any:
+    """The mean of every feature, as bars with their names, or as an image beside a sheet of samples where the
+    points are images.
+    """
+    if image_shape is None:
+        return _plot_means(data, names)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    drawn = left.imshow(_feature_means(data).reshape(image_shape), cmap="gray")
+    figure.colorbar(drawn, ax=left, shrink=0.8)
+    left.set_title("feature means")
+    right.imshow(sample_sheet(data, image_shape), cmap="gray")
+    right.set_title("samples")
+    for axis in (left, right):
+        axis.set_axis_off()
+    return figure
+
+
+def sample_sheet(
+    data: npt.NDArray[Any], image_shape: tuple[int, int], *, n_rows: int = 8, n_columns: int = 8
+) -> npt.NDArray[Any]:
+    """One image that shows the first points, ``n_columns`` beside each other, with lines between them."""
+    height, width = image_shape
+    shown = np.asarray(data[: n_rows * n_columns], dtype=np.float64)
+    n_rows = -(-len(shown) // n_columns)
+    known = shown[~np.isnan(shown)]
+    grid = 0.5 * (known.min() + known.max()) if known.size else 0.0
+    sheet = np.full((n_rows * (height + 1) + 1, n_columns * (width + 1) + 1), grid)
+    for number, point in enumerate(shown):
+        top, left = 1 + (number // n_columns) * (height + 1), 1 + (number % n_columns) * (width + 1)
+        sheet[top : top + height, left : left + width] = point.reshape(image_shape)
+    return sheet
+
+
+def _feature_means(data: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    known = ~np.isnan(data)
+    means: npt.NDArray[Any] = np.where(known, data, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return means
+
+
+def _plot_means(data: npt.NDArray[Any], names: Sequence[str]) -> Any:
+    figure, (axis,) = _new_figure(1, 3.4)
+    figure.set_figwidth(min(12.0, max(4.4, 0.3 * len(names))))
+    axis.bar(np.arange(len(names)), _feature_means(data), width=0.8)
+    if len(names) <= 40:
+        axis.set_xticks(np.arange(len(names)), names, rotation=60, ha="right", fontsize="small")
+    else:
+        axis.set_xlabel("feature")
+    axis.axhline(0.0, color="0.6", linewidth=0.8)
+    axis.set_ylabel("mean")
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -10,6 +10,7 @@ import typer
 from paramagnet._version import __version__
 from paramagnet.cli.beta_max import beta_max
 from paramagnet.cli.curve import curve
+from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
 from paramagnet.cli.sample import sample
 from paramagnet.cli.schemes import schemes
@@ -44,6 +45,7 @@ def _root(
 app.command("beta-max")(beta_max)
 for _command in (curve, table, schemes, train, evaluate, sample):
     app.command()(_command)
+app.add_typer(data_app, name="data")
 
 
 def main() -> None:

@@ -232,14 +232,16 @@ def fit_binarizer(
     return Binarizer(rule, per, unit, _frozen(thresholds))
 
 
-def check_method(method: str | float) -> str:
-    """The name of the rule that ``method`` asks for."""
+def check_method(method: str | float, argument: str = "method") -> str:
+    """The name of the rule that ``method`` asks for; ``argument`` is what the caller calls it."""
     if isinstance(method, str):
         if method not in METHODS:
             known = ", ".join(map(repr, METHODS))
-            raise ValueError(f"`method` must be one of {known} or a number, the threshold, got {method!r}.")
+            raise ValueError(
+                f"`{argument}` must be one of {known} or a number, the threshold, got {method!r}."
+            )
         return method
-    as_real(method, "method")
+    as_real(method, argument)
     return "fixed"
 
 

@@ -22,6 +22,7 @@ from paramagnet.data.text import parse_text
 from paramagnet.units import BinaryUnit, FloatArray, as_unit
 
 TOY_SEED = 2025  # of the draw that everybody gets who asks for none in particular
+SELECTION_SEED = 0  # likewise, of the points selected from a larger set
 TOY_FLIPS = 0.15
 
 Labels = npt.NDArray[np.int64]
@@ -66,7 +67,7 @@ class Dataset:
     def __repr__(self) -> str:
         n_points, n_visible = self.data.shape
         parts = [f"{self.name!r}", f"{n_points} points of {n_visible} {self.units} units"]
-        if self.binarizer is not None:
+        if self.binarizer is not None and self.binarizer.method != "binary":
             parts.append(self.binarizer.describe())
         if self.n_held_out:
             parts.append(f"{self.n_held_out} held out")
@@ -123,11 +124,15 @@ def load_dataset(
     progress : a progress bar for downloads, with ``total``, ``update``, ``reset`` and ``close``
     """
     unit = as_unit(units, "units")
-    check_method(binarize)
-    generator = as_generator(TOY_SEED if rng is None else rng)
+    check_method(binarize, "binarize")
     if n_points is not None:
         n_points = as_count(n_points, "n_points")
+    if not isinstance(name, (str, os.PathLike)):
+        raise ValueError(f"`name` must be the name of a set or the path of a file, got {name!r}.")
     source = SOURCES.get(os.fspath(name))
+    if rng is None:
+        rng = TOY_SEED if source and source.name == "toy" else SELECTION_SEED
+    generator = as_generator(rng)
     if source is None:
         table, provenance = _read_own(name, label, header)
     elif source.name == "toy":
@@ -174,7 +179,7 @@ def _assemble(
         table.feature_names,
         None if labels is None else labels[:n_points],
         table.class_names,
-        None if name == "toy" else binarizer,
+        binarizer,
         None if binarizer.method == "binary" else thresholds,
         selected[:n_points],
         None if labels is None else labels[n_points:],

@@ -138,11 +138,10 @@ def _read_numpy(source: Path, name: str | None) -> tuple[Array, Array | None]:
     except LookupError as error:
         raise ValueError(error.args[0]) from None
     except Exception as error:  # zipfile, EOFError, ValueError, UnicodeError: NumPy has many ways to say it
-        if isinstance(error, MemoryError):
-            raise
+        reason = "its array does not fit into memory" if isinstance(error, MemoryError) else error
         raise ValueError(
             f"`path` is not a readable {source.suffix} file of numbers (truncated, or pickled objects?): "
-            f"{source} ({error})."
+            f"{source} ({reason})."
         ) from None
 
 
@@ -204,6 +203,8 @@ def _read_parquet(source: Path, label: Label, missing: bool) -> Table:
         raise ValueError(
             f"`path` must hold numbers only, got none in row {row}, column {place + 1}: {source}."
         )
+    if column is not None and content.column(column).null_count:
+        raise ValueError(f"`path` must have a label in every row of column {names[column]!r}: {source}.")
     found = () if column is None else (f"labels in {names[column]}",)
     codes, classes = (None, ()) if column is None else encode_labels(content.column(column).to_pylist())
     table = _as_table(data, source, codes, classes, found)

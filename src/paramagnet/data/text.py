@@ -22,7 +22,8 @@ from paramagnet.data.table import (
     is_missing,
 )
 
-_SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", " ": "space"}
+# In this order: where semicolons cut all lines alike, commas are decimal signs or part of a text.
+_SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}
 _SAMPLE = 10  # lines that decide about the separator
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ARFF_FIELD = re.compile(rf"\s*({_QUOTED}|[^,'\"]*?)\s*(?:,|$)")
@@ -48,7 +49,7 @@ def parse_csv(
 ) -> Table:
     """The table in the text of a CSV file called ``source``.
 
-    The separator is the one of comma, semicolon, tab and space that cuts the first lines into equally many
+    The separator is the first of tab, semicolon, comma and space that cuts the first lines into equally many
     fields. The first line is the header if it holds no number, or if one of its fields is called class, label
     or target. A cell that is empty, ``?`` or ``NA`` is missing: NaN, or an error unless ``missing``.
     """
@@ -76,16 +77,13 @@ def _is_header(fields: list[str]) -> bool:
 
 
 def _find_separator(lines: list[str]) -> str:
-    best, most = ",", 1
     for separator in _SEPARATORS:
-        if separator == " " and most > 1:
-            break  # spaces separate only where nothing else does
         counts = {len(_splitter(separator, '"' in line)(line)) for line in lines}
-        if len(counts) == 1 and (count := counts.pop()) > most:
-            best, most = separator, count
-    if most == 1 and lines:  # no two lines agree: the commonest of the first, so that the error names a line
-        best = max(_SEPARATORS, key=lambda separator: (separator != " ") * lines[0].count(separator))
-    return best
+        if len(counts) == 1 and counts.pop() > 1:
+            return separator
+    # No two lines agree: the commonest sign of the first one, so that an error can name a line.
+    first = lines[0] if lines else ""
+    return max((",", ";", "\t"), key=first.count)
 
 
 def _splitter(separator: str, quotes: bool) -> Callable[[str], list[str]]:
@@ -185,6 +183,8 @@ def _parse(lines: Lines, split: Callable[[str], list[str]], layout: _Layout, fou
     n_columns = layout.n_columns
     if len(first) != n_columns:
         raise ValueError(_wrong_width(lines[0], len(first), layout))
+    if len(texts) > 1 and all(as_number(first[i].replace(",", ".")) is not None for i in texts):
+        _read_slowly(first, lines[0][0], None, layout)  # decimal commas: says so
     column = choose_label(layout.names, n_columns, layout.label, texts, layout.source)
     values = array("d")
     labels: list[str] = []

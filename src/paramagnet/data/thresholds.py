@@ -26,9 +26,9 @@ def fit_rows(rows: Array, rule: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]
         from paramagnet.kernels.otsu import byte_thresholds
 
         images = np.ascontiguousarray(rows, dtype=np.uint8)
-        thresholds = np.empty(len(images))
-        byte_thresholds(images, thresholds)
-        return thresholds, thresholds == images.max(axis=1)
+        thresholds, constant = np.empty(len(images)), np.empty(len(images), np.bool_)
+        byte_thresholds(images, thresholds, constant)
+        return thresholds, constant
     fit = otsu_rows if rule == "otsu" else _median_rows
     step = max(1, _BLOCK // rows.shape[1])
     parts = [fit(np.sort(rows[i : i + step].astype(np.float64), axis=1)) for i in range(0, len(rows), step)]

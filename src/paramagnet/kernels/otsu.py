@@ -16,10 +16,11 @@ TIE = 1e-12  # splits whose variances differ by less, relatively, count as equal
 
 
 @kernel
-def byte_thresholds(images: Any, thresholds: Any) -> None:
-    """Write the threshold of each row of ``images``, uint8, to ``thresholds``, float64.
+def byte_thresholds(images: Any, thresholds: Any, constant: Any) -> None:
+    """Write the threshold of each row of ``images``, uint8, to ``thresholds``, float64, and whether the row
+    is constant to ``constant``.
 
-    It lies midway between two neighbouring values of the row; in a constant row it is that value.
+    The threshold lies midway between two neighbouring values of the row; in a constant row it is that value.
     """
     n_images, n = images.shape
     counts = np.zeros((4, 256), np.uint32)
@@ -57,4 +58,5 @@ def byte_thresholds(images: Any, thresholds: Any) -> None:
             n_low += count
             sum_low += count * value
             last = value
-        thresholds[i] = threshold if threshold >= 0.0 else last
+        constant[i] = threshold < 0.0
+        thresholds[i] = last if constant[i] else threshold
