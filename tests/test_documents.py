@@ -78,6 +78,14 @@ def test_equation_map_points_to_what_exists(label):
     assert (ROOT / "tests" / test).is_file()
 
 
+@pytest.mark.parametrize(
+    "name", ["README.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_no_placeholder_is_left(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert not re.search(r"@[A-Z0-9]+@|^[A-Z_]{6,}$", text, flags=re.MULTILINE)
+
+
 def test_code_cites_only_labels_that_exist():
     cited = set()
     for path in (ROOT / "src").rglob("*.py"):

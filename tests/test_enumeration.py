@@ -257,7 +257,7 @@ def test_any_array_and_one_compilation():
         assert_close(moments(other, b, c, *levels), expected, tolerance=1e-15)
     whole = moments(np.ones((6, 7), int), np.ones(6, np.float32), np.zeros(7, bool), *levels)
     assert_close(whole, loop_oracle(np.ones((6, 7)), np.ones(6), np.zeros(7), *levels))
-    for function in (tables.make_tables, partition.sum_weights, partition.sum_moments):
+    for function in (tables._fill_tables, partition.sum_weights, partition.sum_moments):
         assert len(function.signatures) <= 1
 
 
@@ -325,6 +325,16 @@ def test_progress_may_end_the_sum(n_threads, monkeypatch):
         moments(*arguments, n_threads=n_threads, progress=stop)
     assert len(calls) == 1
     assert threading.active_count() == before
+
+
+def test_nothing_python_happens_on_the_way_into_and_out_of_kernels():
+    """Numba runs Python code to hand out arrays and named tuples, and to take in the latter; a Ctrl-C there
+    crashed the process. What Python calls takes arrays and plain tuples and returns numbers."""
+    enumeration.moments(*machine(3, 4))
+    for function in (tables._fill_tables, partition.sum_weights, partition.sum_moments):
+        (signature,) = function.nopython_signatures
+        assert "array" not in str(signature.return_type)
+        assert not any("Tables" in str(kind) for kind in signature.args)
 
 
 def test_two_python_threads_at_once():

@@ -25,17 +25,25 @@ def as_count(value: Any, argument: str, *, minimum: int = 1) -> int:
     return count
 
 
+def _refuse_masked(value: Any, argument: str) -> None:
+    """Masked arrays would lose their mask on the way."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise ValueError(f"`{argument}` must not be a masked array; fill it first, with `.filled(...)`.")
+
+
 def as_reals(value: Any, argument: str) -> FloatArray:
     """``value`` as an array of finite real numbers."""
-    array = np.asarray(value)
+    _refuse_masked(value, argument)
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind != "c":
+            if value is None or array.dtype.kind not in "biufO":
+                raise TypeError
+            array = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"`{argument}` must be a real number or an array of them, got {value!r}.") from None
     if np.iscomplexobj(array):
         raise ValueError(f"`{argument}` must be real, got {value!r}.")
-    try:
-        if value is None:
-            raise TypeError
-        array = array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"`{argument}` must be a real number or an array of them, got {value!r}.") from None
     if not np.isfinite(array).all():
         bad = array[~np.isfinite(array)].flat[0]
         raise ValueError(f"`{argument}` must be finite, got {bad}.")
@@ -72,7 +80,13 @@ def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
 
 def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
     """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
-    array = np.asarray(data)
+    _refuse_masked(data, argument)
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ValueError(f"`{argument}` must be an array, with rows of equal length.") from None
+    if array.size == 0:
+        raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"`{argument}` must be an array of real numbers, got dtype {array.dtype}.")
     if array.ndim != 2:
@@ -80,8 +94,6 @@ def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], 
         raise ValueError(
             f"`{argument}` must have two dimensions (n_points, n_units), got shape {array.shape}.{remedy}"
         )
-    if array.shape[0] == 0:
-        raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
     if array.shape[1] != n_units:
         raise ValueError(
             f"`{argument}` must have {n_units} columns, one per visible unit, got shape {array.shape}."
@@ -104,7 +116,7 @@ def _foreign_values(states: FloatArray, argument: str, unit: str, low: float, hi
     shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
     message = f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}; found {shown}."
     if set(found) <= {0.0, 1.0} and (low, high) == (-1.0, 1.0):
-        return f"{message} Convert bits to spins with `2 * {argument} - 1`."
+        return f"{message} Convert bits to spins with `2.0 * {argument} - 1`."
     if set(found) <= {-1.0, 1.0} and (low, high) == (0.0, 1.0):
         return f"{message} Convert spins to bits with `({argument} + 1) / 2`."
     return (

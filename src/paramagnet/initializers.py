@@ -219,11 +219,13 @@ def _judge_scale(
         q_h=point.q_h,
         correlation=float(correlation),
         stability=stability,
-        phase=_phase(visible, hidden, c, point.q_v, stability),
+        phase=_phase(visible, hidden, c, beta / maximum.beta, stability),
     )
 
 
-def _phase(visible: BinaryUnit, hidden: BinaryUnit, c: float, q_v: float, stability: float) -> str:
-    if visible.symmetric and hidden.symmetric and c == 0.0:
-        return "spin glass" if q_v > 0.0 else "paramagnet"
+def _phase(visible: BinaryUnit, hidden: BinaryUnit, c: float, to_ours: float, stability: float) -> str:
+    if visible.symmetric and hidden.symmetric and c == 0.0:  # ours is the transition
+        if abs(to_ours - 1.0) < 1e-9:
+            return "critical"
+        return "spin glass" if to_ours > 1.0 else "paramagnet"
     return "replica symmetric" if stability > 0.0 else "replica symmetry broken"

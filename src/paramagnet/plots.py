@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +41,8 @@ def check_figure_path(path: Path) -> None:
     if path.suffix.lstrip(".").lower() not in FORMATS:
         known = ", ".join("." + name for name in FORMATS)
         raise ValueError(f"A figure's file name must end in {known}, got {str(path)!r}.")
+    if path.is_dir():
+        raise ValueError(f"A figure's file name must not be that of a folder, got {str(path)!r}.")
     if not path.parent.is_dir():
         raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
     try:
@@ -50,7 +54,14 @@ def check_figure_path(path: Path) -> None:
 def save_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format that its file name asks for."""
     check_figure_path(path)
-    figure.savefig(path, dpi=160)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=160, format=path.suffix.lstrip(".").lower())
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_bytes(drawn.getvalue())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _new_figure(n_panels: int, height: float) -> tuple[Any, Any]:

@@ -52,6 +52,9 @@ def main() -> None:
     """Run the command line; what is wrong with the input is said in one line, without a traceback."""
     try:
         app()
-    except (ValueError, OSError) as error:
+    except MemoryError:
+        typer.echo("paramagnet: not enough memory; ask for fewer units, points or samples.", err=True)
+        sys.exit(2)
+    except (ValueError, OSError, ArithmeticError, RuntimeError) as error:
         typer.echo(f"paramagnet: {error}", err=True)
         sys.exit(2)

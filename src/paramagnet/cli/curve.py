@@ -25,7 +25,7 @@ def curve(
     hidden_bias: Annotated[
         list[float] | None, typer.Option(help="Hidden bias; repeat for more. Bit units only.")
     ] = None,
-    beta_stop: Annotated[float, typer.Option(help="Where the beta axis ends.")] = 0.0,
+    beta_stop: Annotated[float, typer.Option(help="Where the beta axis ends; 0: beyond the maxima.")] = 0.0,
 ) -> None:
     """Draw |chi_vh| against beta for several alpha and hidden biases, with the maxima marked.
 
@@ -34,6 +34,8 @@ def curve(
     small eps, whose peak closes in on the transition.
     """
     check_figure_path(out)
+    if not (np.isfinite(beta_stop) and (beta_stop == 0.0 or beta_stop > 0.1)):
+        raise ValueError(f"`--beta-stop` must be above 0.1, got {beta_stop:g}.")
     draw_curves(out, hidden, alpha, hidden_bias, beta_stop)
     typer.echo(f"layer correlation: {out}")
 
@@ -49,22 +51,22 @@ def draw_curves(
     if as_unit(hidden, "hidden").symmetric:
         if hidden_bias:
             raise ValueError("`--hidden-bias` is for bit hidden units; with spins b = c = eps is drawn.")
-        panels = [_spin_panel(a, beta_stop or 2.5) for a in alpha or [0.5, 1.0, 1.5]]
+        panels = [_spin_panel(a, beta_stop) for a in alpha or [0.5, 1.0, 1.5]]
         y_label = r"$|\chi_{vh}|/\epsilon$ at $b = c = \epsilon$"
     else:
-        panels = [
-            _bit_panel(a, hidden_bias or [0.0, -5.0], beta_stop or 8.0) for a in alpha or [0.5, 1.0, 2.0]
-        ]
+        panels = [_bit_panel(a, hidden_bias or [0.0, -5.0], beta_stop) for a in alpha or [0.5, 1.0, 2.0]]
         y_label = r"$|\partial\chi_{vh}/\partial b|$ at $b = 0$"
     figure = plot_panels(panels, x_label=r"$\beta$", y_label=y_label)
     save_figure(figure, out)
 
 
 def _bit_panel(alpha: float, biases: list[float], stop: float) -> Panel:
+    maxima = [find_beta_max(alpha, c=c) for c in biases]
+    if not stop:
+        stop = max(8.0, 1.3 * max((m.beta for m in maxima if np.isfinite(m.beta)), default=0.0))
     beta = np.linspace(0.02, stop, 400)
     curves = []
-    for c in biases:
-        maximum = find_beta_max(alpha, c=c)
+    for c, maximum in zip(biases, maxima, strict=True):
         label = f"c = {c:g}"
         mark = None
         if np.isfinite(maximum.value) and maximum.beta <= stop:
@@ -76,11 +78,13 @@ def _bit_panel(alpha: float, biases: list[float], stop: float) -> Panel:
 
 def _spin_panel(alpha: float, stop: float) -> Panel:
     critical = find_beta_max(alpha, hidden="spin").beta
-    beta = np.union1d(np.linspace(0.2, stop, 300), critical + 0.3 * np.linspace(-1, 1, 201) ** 3)
+    stop = stop or max(2.5, 1.4 * critical)
+    beta = np.union1d(np.linspace(0.02, stop, 300), critical * (1.0 + 0.2 * np.linspace(-1, 1, 201) ** 3))
+    beta = beta[beta <= stop]
     curves = []
     for eps in _EPSILONS:
         y = np.abs(layer_correlation(beta, alpha, hidden="spin", b=eps, c=eps)) / eps
         top = int(np.argmax(y))
         curves.append(Curve(beta, y, rf"$\epsilon$ = {eps:g}", (float(beta[top]), float(y[top]))))
     title = rf"$\alpha$ = {alpha:g}, $\beta_{{critical}}$ = {critical:.3f}"
-    return Panel(title, curves, at=critical)
+    return Panel(title, curves, at=critical if critical <= stop else None)

@@ -89,4 +89,5 @@ def _describe(report: SchemeReport) -> str:
         where = "weakly coupled"
     else:
         where = "near the maximum" if report.to_ours <= 1.5 else "past the maximum"
-    return f"{'paramagnet' if report.phase == 'paramagnet' else 'stable'}, {where}"
+    phase = "stable" if report.phase == "replica symmetric" else report.phase
+    return f"{phase}, {where}"

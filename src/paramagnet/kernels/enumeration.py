@@ -130,7 +130,7 @@ class _Bits:
         n_rows = self.tables.row_power.size
         rows, pairs = np.empty(n_rows), np.empty(4 * COLUMNS)
         first, last = quads or (0, n_rows // 4)
-        partition.sum_weights(self.tables, blocks, first, last, sums, powers, rows, pairs)
+        partition.sum_weights(tuple(self.tables), blocks, first, last, sums, powers, rows, pairs)
         return rows, pairs
 
 
@@ -245,7 +245,7 @@ def moments(
 
     def work(first: int, last: int) -> FloatArray:
         part = np.zeros((k + 1, m + 1))
-        partition.sum_moments(tables, (first, last), bits.task_size, bits.row_bits, reference, part)
+        partition.sum_moments(tuple(tables), (first, last), bits.task_size, bits.row_bits, reference, part)
         return part
 
     if bits.at_once(n_threads, progress):

@@ -440,7 +440,7 @@ def _to_common_power(numbers: Any, powers: Any, count: int) -> Any:
 
 @kernel
 def sum_weights(
-    t: Tables, blocks: tuple[int, int], first: int, last: int, sums: Any, powers: Any, rows: Any, pairs: Any
+    tables: Any, blocks: tuple[int, int], first: int, last: int, sums: Any, powers: Any, rows: Any, pairs: Any
 ) -> None:
     """Sum the weights of some blocks of columns: ``sums[block] * 2**powers[block]``.
 
@@ -448,6 +448,7 @@ def sum_weights(
     the same unit; for its last four rows ``pairs[column // LANES, row % 4, column % LANES]`` the single
     weights, in any unit.
     """
+    t = Tables(*tables)
     s = _make_scratch(t)
     row_power, none = np.zeros(last, np.int64), np.empty(0)
     for block in range(blocks[0], blocks[1]):
@@ -467,7 +468,7 @@ def sum_weights(
 
 @kernel
 def sum_moments(
-    t: Tables, blocks: tuple[int, int], size: int, n_row_bits: int, reference: int, result: Any
+    tables: Any, blocks: tuple[int, int], size: int, n_row_bits: int, reference: int, result: Any
 ) -> None:
     """Add blocks of columns to ``result[i, j]``, the sum of ``s_i`` times the weight without factor ``j``.
 
@@ -475,6 +476,7 @@ def sum_moments(
     Each ``size`` blocks are summed on their own and then added: the result does not depend on how such tasks
     were shared out among calls.
     """
+    t = Tables(*tables)
     n_bits, m, n_quads = result.shape[0] - 1, t.scale.size, t.row_power.size // 4
     n_low = min(n_bits - n_row_bits, COLUMN_BITS)
     s = _make_scratch(t)

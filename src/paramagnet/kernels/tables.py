@@ -18,8 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from paramagnet.kernels.jit import kernel
+
+FloatArray = npt.NDArray[np.float64]
 
 LIMIT = 1200.0  # of 1418, the logarithm of largest over smallest double; the rest is room for 2**k terms
 LN2 = math.log(2.0)
@@ -69,23 +72,47 @@ def _fill_linear(table: Any, linear: Any) -> None:
         table[x] = -np.inf
 
 
-@kernel
-def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bits: int) -> Tables:
+def make_tables(
+    coupling: FloatArray, linear: FloatArray, bias: FloatArray, n_row_bits: int, n_low_bits: int
+) -> Tables:
     """Tables for the weight ``exp(linear.s + bias.t + s.coupling t)``.
 
     The first ``n_row_bits`` of the units ``s`` make the rows, the others the columns, in blocks of
-    ``2**n_low_bits``.
+    ``2**n_low_bits``. Numba runs Python code to hand out an array or a named tuple, or to take in the latter,
+    and a Ctrl-C that strikes there crashes the process: so compiled functions fill arrays that they are
+    given, and are called with plain tuples.
     """
     k, m = coupling.shape
     high = min(k, n_row_bits + n_low_bits)
     n_rows, n_columns = max(4, 1 << n_row_bits), 1 << n_low_bits
+    groups = np.zeros(m + 1, np.int64)
+    start, scale, step = np.empty(m), np.empty(m), np.zeros((2, k, m))
+    low, rows = np.zeros(m * n_columns), np.zeros(n_rows * (m + 1))
+    row_power, low_linear = np.zeros(n_rows, np.int64), np.zeros(n_columns)
+    n_groups, pairwise, offset = _fill_tables(
+        coupling, linear, bias, n_row_bits, high, groups, start, scale, step, low, rows, row_power, low_linear
+    )
+    high_step = np.ascontiguousarray(step[:, high:])
+    high_linear, borders = linear[high:].copy(), groups[: n_groups + 1].copy()
+    return Tables(
+        rows, row_power, low, low_linear, start, high_step, high_linear, scale, borders, pairwise, offset
+    )
+
+
+@kernel
+def _fill_tables(
+    coupling: Any, linear: Any, bias: Any, n_row_bits: int, high: int, groups: Any, start: Any, scale: Any,
+    step: Any, low: Any, rows: Any, row_power: Any, low_linear: Any,
+) -> tuple[int, bool, float]:  # fmt: skip
+    k, m = coupling.shape
+    n_rows, n_columns = row_power.size, low_linear.size
 
     # Field j runs from bottom to top. Its parts from low and from high columns are centred at 0: each table
     # then stays within exp(+-LIMIT / 2), except for row entries too small for a double, which belong to
     # fields below -40.
     widest = used = offset = 0.0
-    groups, n_groups = np.zeros(m + 1, np.int64), 1
-    row_start, low_start, start, scale = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    n_groups = 1
+    row_start, low_start = np.empty(m), np.empty(m)
     for j in range(m):
         bottom = top = bias[j]
         low_range = high_range = 0.0
@@ -109,7 +136,6 @@ def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bi
     groups[n_groups] = m
     pairwise = widest > LIMIT
 
-    step = np.zeros((2, k, m))
     for j in range(m):
         for i in range(k):
             x = coupling[i, j]
@@ -125,8 +151,6 @@ def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bi
             row_start[j] = math.exp(row_start[j]) * math.exp(-start[j] - low_start[j])
             low_start[j], start[j], scale[j] = math.exp(low_start[j]), math.exp(start[j]), math.exp(-scale[j])
 
-    low = np.zeros(m * n_columns)
-    rows = np.zeros(n_rows * (m + 1))
     for j in range(m):
         low[j * n_columns] = low_start[j]
         for i in range(n_row_bits, high):
@@ -148,10 +172,9 @@ def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bi
     # one group.
     for i in range(k):
         offset += max(linear[i], 0.0)
-    row_linear, low_linear = np.zeros(n_rows), np.zeros(n_columns)
+    row_linear = np.zeros(n_rows)
     _fill_linear(row_linear, linear[:n_row_bits])
     _fill_linear(low_linear, linear[n_row_bits:high])
-    row_power = np.zeros(n_rows, np.int64)
     for a in range(n_rows):
         value = row_linear[a]
         if not pairwise:
@@ -159,16 +182,4 @@ def make_tables(coupling: Any, linear: Any, bias: Any, n_row_bits: int, n_low_bi
                 row_power[a] = math.floor(value / LN2)
             value = math.exp(value - row_power[a] * LN2)
         rows[4 * ((a >> 2) * (m + 1) + m) + (a & 3)] = value
-    return Tables(
-        rows,
-        row_power,
-        low,
-        low_linear,
-        start,
-        step[:, high:].copy(),
-        linear[high:].copy(),
-        scale,
-        groups[: n_groups + 1].copy(),
-        pairwise,
-        offset,
-    )
+    return n_groups, pairwise, offset

@@ -10,11 +10,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from paramagnet._checks import as_count, as_generator
 from paramagnet.kernels import enumeration
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
 
+LARGEST = 1e12  # parameter; the sums are true up to about 1e17
 SECONDS_ALLOWED = 600.0
 
 Progress = Callable[[float], None]
@@ -89,6 +92,12 @@ def kernel_arguments(
     rbm: RBM,
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
     """A machine as the kernels know it: arrays and levels, no names."""
+    largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
+    if largest > LARGEST:
+        raise ValueError(
+            f"`rbm` must have parameters of at most {LARGEST:g} for exact sums, got {largest:g}: beyond, doubles "
+            "do not tell two states apart. Was it trained with too large a learning rate?"
+        )
     return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
 
 
@@ -102,7 +111,8 @@ def check_cost(n_visible: int, n_hidden: int, *, n_threads: int, gradient: bool,
         raise ValueError(
             f"Exact enumeration needs 2**{exponent} states, about {_duration(seconds)}; at most ten minutes "
             "are allowed. The alternatives are annealed importance sampling (`estimate_log_partition`) for "
-            "ln Z and persistent chains (PCD) for training; `force=True` enumerates all the same."
+            "ln Z and persistent chains (PCD) for training; `log_partition(rbm, force=True)` or "
+            "`Exact(force=True)` enumerate all the same."
         )
 
 

@@ -42,10 +42,10 @@ class Adam:
     epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
-        _check_rate(self.learning_rate)
-        _check_fraction(self.beta1, "beta1")
-        _check_fraction(self.beta2, "beta2")
-        as_positive(as_real(self.epsilon, "epsilon"), "epsilon")
+        _set(self, "learning_rate", _as_rate(self.learning_rate))
+        _set(self, "beta1", _as_fraction(self.beta1, "beta1"))
+        _set(self, "beta2", _as_fraction(self.beta2, "beta2"))
+        _set(self, "epsilon", float(as_positive(as_real(self.epsilon, "epsilon"), "epsilon")))
 
     def start(self, size: int) -> OptimizerState:
         """The state before the first of the steps on ``size`` parameters."""
@@ -73,8 +73,8 @@ class SGD:
     momentum: float = 0.0
 
     def __post_init__(self) -> None:
-        _check_rate(self.learning_rate)
-        _check_fraction(self.momentum, "momentum")
+        _set(self, "learning_rate", _as_rate(self.learning_rate))
+        _set(self, "momentum", _as_fraction(self.momentum, "momentum"))
 
     def start(self, size: int) -> OptimizerState:
         """The state before the first of the steps on ``size`` parameters."""
@@ -95,19 +95,28 @@ def rate_at(learning_rate: LearningRate, update: int) -> float:
     """The learning rate of the update with index ``update``."""
     if not callable(learning_rate):
         return learning_rate
-    rate = float(learning_rate(update))
-    if not (math.isfinite(rate) and rate >= 0.0):
+    rate = learning_rate(update)
+    try:
+        return float(as_positive(as_real(rate, "learning_rate"), "learning_rate", zero=True))
+    except ValueError:
         raise ValueError(
-            f"`learning_rate` must return finite numbers, zero or positive, got {rate} for update {update}."
-        )
-    return rate
+            f"`learning_rate` must return finite numbers, zero or positive, got {rate!r} for update {update}."
+        ) from None
 
 
-def _check_rate(learning_rate: LearningRate) -> None:
-    if not callable(learning_rate):
-        as_positive(as_real(learning_rate, "learning_rate"), "learning_rate")
+def _set(settings: Adam | SGD, name: str, value: LearningRate) -> None:
+    """Keep the checked value, a plain float, in a frozen dataclass."""
+    object.__setattr__(settings, name, value)
 
 
-def _check_fraction(value: float, argument: str) -> None:
-    if not 0.0 <= as_real(value, argument) < 1.0:
+def _as_rate(learning_rate: LearningRate) -> LearningRate:
+    if callable(learning_rate):
+        return learning_rate
+    return float(as_positive(as_real(learning_rate, "learning_rate"), "learning_rate"))
+
+
+def _as_fraction(value: float, argument: str) -> float:
+    fraction = as_real(value, argument)
+    if not 0.0 <= fraction < 1.0:
         raise ValueError(f"`{argument}` must be at least 0 and below 1, got {value!r}.")
+    return fraction

@@ -89,9 +89,18 @@ def make_ensemble(
     arrays = (
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip
+    _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
+    _refuse_beyond(arrays[1], "alpha", 1e-50, 1e50)
     try:
         beta, alpha, b, c = np.broadcast_arrays(*arrays)
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise ValueError(f"`beta`, `alpha`, `b` and `c` must broadcast to one shape, got {shapes}.") from None
     return Ensemble(*units, beta, alpha, b, c)
+
+
+def _refuse_beyond(values: FloatArray, argument: str, low: float, high: float) -> None:
+    """Beyond these bounds the averages would take too many nodes, or the floats end."""
+    bad = (values < low) | (values > high)
+    if bad.any():
+        raise ValueError(f"`{argument}` must lie between {low:g} and {high:g}, got {values[bad].flat[0]:g}.")

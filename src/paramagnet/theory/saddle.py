@@ -146,7 +146,8 @@ def _find_order_parameters(
     # Near zero F(x) = x A B k2(v)**2 k2(h)**2: in the paramagnetic phase there is no other root.
     loop_gain = ensemble.coupling_v * ensemble.coupling_h
     gain_at_zero = loop_gain * (ensemble.visible.high * ensemble.hidden.high) ** 4
-    unmagnetized = (both_symmetric & (gain_at_zero <= 1.0)) | (
+    # Right at the transition rounding must not decide.
+    unmagnetized = (both_symmetric & (gain_at_zero <= 1.0 + 1e-15)) | (
         ensemble.symmetric_v & (ensemble.coupling_v == 0.0)
     )
 

@@ -290,6 +290,12 @@ def find_beta_max(
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
     shape = np.shape(given.alpha)
     ensemble = given.raveled()
+    # a bias too small for a derivative to be carried along is no bias
+    ensemble = replace(
+        ensemble,
+        b=np.where(np.abs(ensemble.b) < 1e-150, 0.0, ensemble.b),
+        c=np.where(np.abs(ensemble.c) < 1e-150, 0.0, ensemble.c),
+    )
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         ensemble = ensemble.exchanged()
     closed = np.asarray(ensemble.symmetric_v & ensemble.symmetric_h)
