@@ -95,8 +95,8 @@ def kernel_arguments(
     largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
     if largest > LARGEST:
         raise ValueError(
-            f"`rbm` must have parameters of at most {LARGEST:g} for exact sums, got {largest:g}: beyond, doubles "
-            "do not tell two states apart. Was it trained with too large a learning rate?"
+            f"`rbm` must have parameters of at most {LARGEST:g} for exact sums, got {largest:g}. Was it "
+            "trained with too large a learning rate?"
         )
     return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
 
@@ -125,6 +125,8 @@ def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradi
 
 
 def _duration(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "more years than there are"
     for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):
         if seconds >= 2.0 * size:
             return f"{seconds / size:.3g} {name}"
