@@ -37,6 +37,8 @@ def beta_max(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         judge(result)
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
     sigma = float(result.beta / np.sqrt(n + m))
     if as_json:
         values = {
@@ -60,15 +62,14 @@ def beta_max(
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, hidden bias {hidden_bias:g}")
+    biases = f"biases {visible_bias:g} and {hidden_bias:g}"
+    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, {biases}")
     table.add_row("alpha", f"{result.alpha:.6g}")
     table.add_row("[bold]sigma[/bold]", f"[bold]{sigma:.9g}[/bold]   draw the weights from N(0, sigma^2)")
     table.add_row("beta_max", f"{result.beta:.9g}   {_MEANING[result.status]}")
     stable = "stable" if result.stability > 0 else "marginal" if result.stability == 0 else "unstable"
     table.add_row("stability", f"{result.stability:.4g}   replica-symmetric theory {stable}")
     Console().print(table)
-    for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def _finite(value: float) -> float | None:
