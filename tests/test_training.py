@@ -467,7 +467,7 @@ def test_a_diverged_run_carries_its_last_finite_state():
         ({"evaluate": [50]}, "`evaluate` must not go beyond `epochs` = 1, got 50"),
         ({"device": "cuda"}, "`device` must be 'cpu' in this release, got 'cuda'"),
         ({"optimizer": "adam"}, "`optimizer` must be an `Adam` or an `SGD`, got 'adam'"),
-        ({"gradient": "exact"}, r"`gradient` must be None or `Exact\(\)`, got 'exact'"),
+        ({"gradient": "exact"}, r"`gradient` must be None, `Exact\(\)`, `PCD\(\)` or `CD\(\)`, got 'exact'"),
         ({"rng": -4}, "`rng` must be None, a non-negative integer"),
     ],
 )
@@ -499,10 +499,10 @@ def test_the_default_gradient_is_exact_where_cheap_and_says_so(caplog, capfd):
         train(draw_machine(), draw_data(), epochs=1)
     assert "Gradients are exact" in caplog.text
     big = RBM(np.zeros((40, 40)), 0, 0)
-    with pytest.raises(
-        ValueError, match=r"`gradient` must be given for a machine of 40 x 40 .*`gradient=Exact\(\)`"
-    ):
-        train(big, np.ones((2, 40)), epochs=1)
+    with caplog.at_level(logging.INFO, logger="paramagnet"):
+        steps = training_steps(big, np.ones((2, 40)), epochs=1)
+    assert "Gradients are sampled by PCD: exact ones would take about" in caplog.text
+    steps.close()
     assert capfd.readouterr() == ("", "")
 
 

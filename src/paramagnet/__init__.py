@@ -13,13 +13,20 @@ from typing import TYPE_CHECKING, Any
 from paramagnet._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from paramagnet.data.binarize import Binarizer as Binarizer
+    from paramagnet.data.binarize import ConstantDataWarning as ConstantDataWarning
+    from paramagnet.data.binarize import fit_binarizer as fit_binarizer
     from paramagnet.data.datasets import Dataset as Dataset
     from paramagnet.data.datasets import load_dataset as load_dataset
+    from paramagnet.data.download import DownloadError as DownloadError
     from paramagnet.data.files import read_data as read_data
+    from paramagnet.data.files import read_table as read_table
+    from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
     from paramagnet.initializers import SchemeReport as SchemeReport
     from paramagnet.initializers import compare_schemes as compare_schemes
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.annealing import estimate_log_partition as estimate_log_partition
     from paramagnet.learning.checkpoint import Checkpoint as Checkpoint
     from paramagnet.learning.checkpoint import History as History
     from paramagnet.learning.checkpoint import TrainState as TrainState
@@ -28,6 +35,9 @@ if TYPE_CHECKING:
     from paramagnet.learning.exact import exact_moments as exact_moments
     from paramagnet.learning.exact import log_partition as log_partition
     from paramagnet.learning.exact import sample_exact as sample_exact
+    from paramagnet.learning.gibbs import sample as sample
+    from paramagnet.learning.gradient import CD as CD
+    from paramagnet.learning.gradient import PCD as PCD
     from paramagnet.learning.gradient import Exact as Exact
     from paramagnet.learning.gradient import exact_gradient as exact_gradient
     from paramagnet.learning.likelihood import Estimate as Estimate
@@ -82,9 +92,13 @@ _MODULE_OF = {
     "exact_moments": "learning.exact",
     "log_partition": "learning.exact",
     "sample_exact": "learning.exact",
+    "estimate_log_partition": "learning.annealing",
     "Estimate": "learning.likelihood",
     "log_likelihood": "learning.likelihood",
+    "sample": "learning.gibbs",
     "Exact": "learning.gradient",
+    "PCD": "learning.gradient",
+    "CD": "learning.gradient",
     "Adam": "learning.optimizer",
     "SGD": "learning.optimizer",
     "train": "learning.training",
@@ -99,6 +113,12 @@ _MODULE_OF = {
     "read_data": "data.files",
     "Dataset": "data.datasets",
     "load_dataset": "data.datasets",
+    "read_table": "data.files",
+    "Binarizer": "data.binarize",
+    "fit_binarizer": "data.binarize",
+    "ConstantDataWarning": "data.binarize",
+    "log_likelihood_bounds": "data.summary",
+    "DownloadError": "data.download",
 }
 
 __all__ = ["__version__", *_MODULE_OF]

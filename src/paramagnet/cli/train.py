@@ -17,6 +17,7 @@ from paramagnet.units import FloatArray, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
     from paramagnet.learning.checkpoint import TrainState
+    from paramagnet.learning.gradient import GradientSettings
     from paramagnet.learning.training import TrainResult
 
 _BAR_SECONDS = 0.1  # between two updates of the bar: they must not cost anything
@@ -33,12 +34,20 @@ def train(
     scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
-    threads: Annotated[int, typer.Option(help="Threads for exact gradients.")] = 1,
+    pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
+    chains: Annotated[int, typer.Option(help="Chains of --pcd.")] = 1000,
+    steps: Annotated[int, typer.Option(help="Gibbs sweeps of --pcd before an update.")] = 40,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
+    ] = None,
     optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam",
     learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
+    evaluate_every: Annotated[
+        int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
+    ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -46,13 +55,15 @@ def train(
 ) -> None:
     """Train a machine and write it to a file.
 
+    Gradients are exact where that takes no more than about a second each, else they come from persistent
+    chains.
+
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption.
 
     With --resume and more --epochs a finished run is trained further.
     """
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
-    from paramagnet.learning.gradient import Exact
     from paramagnet.learning.optimizer import SGD, Adam
 
     writable_target(out)
@@ -60,12 +71,26 @@ def train(
         check_figure_path(plot)
     if optimizer not in ("adam", "sgd"):
         raise ValueError(f"`--optimizer` must be adam or sgd, got {optimizer!r}.")
-    checkpoint = out.with_name(f"{out.stem}.checkpoint.safetensors")
+    if momentum and optimizer == "adam":
+        raise ValueError("`--momentum` is for `--optimizer sgd`; adam has its own.")
+    if seed is not None and seed < 0:
+        raise ValueError(f"`--seed` must be zero or positive, got {seed}.")
+    if out.exists() and data.exists() and out.samefile(data):
+        raise ValueError(f"`--out` must not be the data file, got {str(out)!r}.")
+    checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
+    if checkpoint.exists() and not out.exists() and not resume:
+        raise ValueError(
+            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or remove it to "
+            "start anew."
+        )
     points = read_points(data, visible)
+    gradient = _choose_gradient((points.shape[1], hidden_units), exact, pcd, chains, steps, threads)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
     if resume:
         start = _load_state(checkpoint, hidden_units, visible, hidden)
+        if (hidden_bias, scheme, gain) != (0.0, "layer-correlation", 1.0):
+            typer.echo("going on: --hidden-bias, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
             points.shape[1],
@@ -84,10 +109,11 @@ def train(
                 start,
                 points,
                 epochs=epochs,
-                gradient=Exact(n_threads=threads, force=exact) if exact or threads != 1 else None,
+                gradient=gradient,
                 optimizer=Adam(learning_rate) if optimizer == "adam" else SGD(learning_rate, momentum),
                 batch_size=batch_size,
                 weight_decay=weight_decay,
+                evaluate=evaluate_every,
                 validation=None if validation is None else read_points(validation, visible),
                 rng=rng,
                 callback=progress.show,
@@ -99,11 +125,26 @@ def train(
     except training.DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     result.rbm.save(out)
+    typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
     typer.echo(_summary(result))
     typer.echo(f"machine: {out}")
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
+
+
+def _choose_gradient(
+    sizes: tuple[int, int], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
+) -> GradientSettings:
+    from paramagnet.learning.exact import estimate_seconds
+    from paramagnet.learning.gradient import PCD, Exact
+    from paramagnet.learning.training import SECONDS_CHEAP
+
+    if exact and pcd:
+        raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
+    if exact or not (pcd or estimate_seconds(*sizes) > SECONDS_CHEAP):
+        return Exact(n_threads=1 if threads is None else threads, force=exact)
+    return PCD(n_chains=chains, n_steps=steps, n_threads=threads)
 
 
 def read_points(path: Path, units: str) -> FloatArray:
@@ -163,7 +204,9 @@ def _summary(result: TrainResult) -> str:
     history = result.history
     if not len(history):
         return f"trained for {result.state.epoch} epochs"
-    line = f"log-likelihood after {history.epoch[-1]} epochs: {history.log_likelihood[-1]:.4f} nats per point"
+    error = f" +- {history.error[-1]:.2g} (mAIS)" if history.error[-1] > 0.0 else ""
+    value = f"{history.log_likelihood[-1]:.4f}{error} nats per point"
+    line = f"log-likelihood after {history.epoch[-1]} epochs: {value}"
     if np.isfinite(history.validation[-1]):
         line += f", validation {history.validation[-1]:.4f}"
     return (

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_positive, as_real
+from paramagnet.learning.gibbs import Chains
 from paramagnet.learning.gradient import Layout
 from paramagnet.learning.optimizer import OptimizerState
 from paramagnet.rbm import RBM, read_arrays, writable_target, write_arrays
@@ -30,9 +31,9 @@ _VERSION = "1"
 class Record:
     """What was measured after an epoch; epoch 0 is the machine at the start.
 
-    Log-likelihoods are in nats per point, NaN where there is none. ``gradient_norm`` is that of the epoch's
-    last update, ``weight_norm`` is the root of the sum of the squared weights, ``seconds`` is the time
-    spent training.
+    Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
+    either, 0 where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
+    the root of the sum of the squared weights, ``seconds`` is the time spent training.
     """
 
     epoch: int
@@ -41,6 +42,7 @@ class Record:
     gradient_norm: float
     weight_norm: float
     seconds: float
+    error: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,7 @@ class History:
     gradient_norm: FloatArray
     weight_norm: FloatArray
     seconds: FloatArray
+    error: FloatArray
 
     def __len__(self) -> int:
         return len(self.epoch)
@@ -63,7 +66,8 @@ class TrainState:
     """Everything needed to go on with a run.
 
     ``epoch`` counts complete epochs, ``batch`` the batches done of the one under way and ``order`` is that
-    epoch's order of the points. ``settings`` describes data and options; going on with others is refused.
+    epoch's order of the points. ``chains`` are those of a sampled gradient. ``settings`` describes data and
+    options; going on with others is refused.
     """
 
     layout: Layout
@@ -76,6 +80,7 @@ class TrainState:
     records: tuple[Record, ...]
     seconds: float
     settings: dict[str, str]
+    chains: Chains | None = None
 
     def __repr__(self) -> str:
         return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
@@ -107,7 +112,9 @@ class TrainState:
             arrays["records"] = np.array([astuple(record) for record in self.records], dtype=np.float64)
         if self.order is not None:
             arrays["order"] = self.order.astype(np.float64)  # exact below 2**53
-        progress = {
+        if self.chains is not None:
+            arrays["chains"] = self.chains.visible.astype(np.float64)
+        progress: dict[str, Any] = {
             "n_visible": self.layout.n_visible,
             "n_hidden": self.layout.n_hidden,
             "visible": self.layout.visible.name,
@@ -119,6 +126,8 @@ class TrainState:
             "seconds": self.seconds,
             "settings": self.settings,
         }
+        if self.chains is not None:
+            progress["chains"] = {"seed": self.chains.seed, "sweep": self.chains.sweep}
         metadata = {"format": _FORMAT, "version": _VERSION, "state": json.dumps(progress)}
         write_arrays(path, arrays, metadata)
 
@@ -146,6 +155,13 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
     order = arrays["order"].astype(np.int64) if "order" in arrays else None
     if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
         raise ValueError("the order of the points is no permutation")
+    chains = None
+    if "chains" in content:
+        states = arrays["chains"].reshape(-1, layout.n_visible)
+        if not np.isin(states, layout.visible.levels).all():
+            raise ValueError("the chains hold other values than those of the visible units")
+        address = content["chains"]
+        chains = Chains.at(states, int(address["seed"]), int(address["sweep"]))
     return TrainState(
         layout=layout,
         parameters=arrays["parameters"],
@@ -157,6 +173,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         records=tuple(Record(int(row[0]), *map(float, row[1:])) for row in arrays.get("records", ())),
         seconds=float(content["seconds"]),
         settings={str(name): str(value) for name, value in content["settings"].items()},
+        chains=chains,
     )
 
 

@@ -4,6 +4,9 @@
     dL/db_i  = <v_i>_data            - E[v_i]
     dL/dc_j  = <E[h_j | v]>_data     - E[h_j]
 
+The averages under the model are exact, or those of Gibbs chains after some sweeps, with ``E[h | v]`` in
+place of ``h``: it has the same mean and scatters less.
+
 During training all parameters are one vector in the order ``w, c, b``, so that an optimizer is a few
 operations on a vector, and ``w`` with ``c`` beneath it is one contiguous matrix ``(n_visible + 1,
 n_hidden)``: with a column of ones at the data, fields and data averages are one matrix product each.
@@ -19,6 +22,7 @@ import numpy as np
 from paramagnet._checks import as_count, as_states
 from paramagnet.kernels import enumeration
 from paramagnet.learning.exact import check_cost
+from paramagnet.learning.gibbs import ONE_BLAS_THREAD, Chains, Layer, make_layers, run_sweeps
 from paramagnet.rbm import RBM
 from paramagnet.units import BinaryUnit, FloatArray
 
@@ -36,6 +40,47 @@ class Exact:
 
     def __post_init__(self) -> None:
         as_count(self.n_threads, "n_threads")
+
+
+@dataclass(frozen=True)
+class PCD:
+    """Persistent contrastive divergence: averages over chains that go on from update to update.
+
+    ``n_chains`` chains start at random and make ``n_relax`` sweeps on the initial machine, then ``n_steps``
+    before each update; the defaults are those of [Y25]. ``n_threads`` share the work, None takes all cores;
+    the result is the same bit for bit.
+    """
+
+    n_chains: int = 1000
+    n_steps: int = 40
+    n_relax: int = 500
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        as_count(self.n_chains, "n_chains")
+        as_count(self.n_steps, "n_steps")
+        as_count(self.n_relax, "n_relax", minimum=0)
+        if self.n_threads is not None:
+            as_count(self.n_threads, "n_threads")
+
+
+@dataclass(frozen=True)
+class CD:
+    """Contrastive divergence: averages over chains that start from the points of each batch.
+
+    Fast and biased: what the machine believes far from the data is never seen. ``n_threads`` is as for `PCD`.
+    """
+
+    n_steps: int = 1
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        as_count(self.n_steps, "n_steps")
+        if self.n_threads is not None:
+            as_count(self.n_threads, "n_threads")
+
+
+GradientSettings = Exact | PCD | CD
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +185,53 @@ def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tup
         *layout.split(parameters), layout.visible.levels, layout.hidden.levels, n_threads=n_threads
     )
     return log_z, np.concatenate((products.ravel(), hidden, visible))
+
+
+def start_chains(
+    settings: PCD | CD, layout: Layout, parameters: FloatArray, rng: np.random.Generator
+) -> Chains:
+    """The chains before the first update: for `PCD` random ones, relaxed; for `CD` none, just their seed."""
+    n_chains = settings.n_chains if isinstance(settings, PCD) else 0
+    chains = Chains.start(layout.visible, (n_chains, layout.n_visible), rng)
+    if isinstance(settings, CD):
+        return chains
+    return run_sweeps(_layers(layout, parameters), chains, settings.n_relax, n_threads=settings.n_threads)
+
+
+def sampled_moments(
+    settings: PCD | CD, layout: Layout, parameters: FloatArray, chains: Chains, points: FloatArray
+) -> tuple[Chains, FloatArray]:
+    """Chains for the next update, and the averages ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
+
+    ``points`` are those of the batch, where the chains of `CD` start.
+    """
+    if isinstance(settings, CD):
+        chains = Chains.at(points, chains.seed, chains.sweep)
+    layers = _layers(layout, parameters)
+    moved = run_sweeps(layers, chains, settings.n_steps, n_threads=settings.n_threads)
+    moments = chain_moments(layout, moved, layers[1])
+    if isinstance(settings, CD):
+        moved = Chains.at(moved.visible[:0], moved.seed, moved.sweep)
+    return moved, moments
+
+
+def chain_moments(layout: Layout, chains: Chains, hidden: Layer) -> FloatArray:
+    """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector."""
+    assert chains.fields is not None
+    low, high = hidden.levels
+    means = np.tanh(np.float32(0.5) * (np.float32(hidden.scale) * chains.fields + hidden.shift))
+    means *= np.float32(0.5 * (high - low))
+    means += np.float32(0.5 * (high + low))
+    with ONE_BLAS_THREAD:  # its last bits depend on the number of threads
+        products = chains.visible.T @ means
+    n_chains = len(means)
+    moments = np.empty(layout.size)
+    weights, visible_bias, hidden_bias = layout.split(moments)
+    np.divide(products, n_chains, out=weights)
+    np.mean(chains.visible, axis=0, dtype=np.float64, out=visible_bias)
+    np.mean(means, axis=0, dtype=np.float64, out=hidden_bias)
+    return moments
+
+
+def _layers(layout: Layout, parameters: FloatArray) -> tuple[Layer, Layer]:
+    return make_layers(*layout.split(parameters), layout.visible, layout.hidden)

@@ -15,11 +15,15 @@ from paramagnet.units import FloatArray
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden fields held at a time
 _UNITS_IN_PRODUCT = 512  # 2**512 is far from overflow
+FEWEST_EFFECTIVE = 50.0  # effective samples below which errors mean little
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its standard error, and the effective number of samples behind it (infinite where exact)."""
+    """A number, its standard error, and the effective number of samples behind it (infinite where exact).
+
+    With few effective samples the error itself is not known: then the estimate is not `trusted`, and says so.
+    """
 
     value: float
     error: float = 0.0
@@ -28,8 +32,14 @@ class Estimate:
     def __float__(self) -> float:
         return self.value
 
+    @property
+    def trusted(self) -> bool:
+        """Whether there are enough effective samples for the error to mean something."""
+        return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
+
     def __repr__(self) -> str:
-        return f"{self.value:.10g} +- {self.error:.2g}"
+        text = f"{self.value:.10g} +- {self.error:.2g}"
+        return text if self.trusted else f"{text} (do not trust: {self.n_effective:.3g} effective samples)"
 
 
 def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | None = None) -> Estimate:

@@ -19,16 +19,30 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_states
+from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.checkpoint import Checkpoint, History, Record, TrainState
-from paramagnet.learning.exact import check_cost, estimate_seconds
-from paramagnet.learning.gradient import Exact, Layout, append_ones, data_moments, model_moments
-from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.exact import check_cost, estimate_seconds, log_partition
+from paramagnet.learning.gibbs import LARGEST as LARGEST_SAMPLED
+from paramagnet.learning.gibbs import Chains
+from paramagnet.learning.gradient import (
+    CD,
+    PCD,
+    Exact,
+    GradientSettings,
+    Layout,
+    append_ones,
+    data_moments,
+    model_moments,
+    sampled_moments,
+    start_chains,
+)
+from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import SGD, Adam, Optimizer, OptimizerState, rate_at
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
 
 SECONDS_CHEAP = 1.0  # an exact gradient that takes no longer is the default
-LARGEST = 1e100  # norm beyond which the parameters have diverged; their sums are finite still
+LARGEST = 1e12  # norm beyond which the parameters have diverged; exact sums are still true there
 
 logger = logging.getLogger(__name__)
 logger.addHandler(logging.NullHandler())
@@ -59,7 +73,7 @@ def train(
     data: Any,
     *,
     epochs: int,
-    gradient: Exact | None = None,
+    gradient: GradientSettings | None = None,
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
@@ -78,16 +92,18 @@ def train(
         that of a run that was not interrupted, bit for bit
     data : array ``(n_points, n_visible)`` in the values of the visible units
     epochs : how many times to go through the data, those of an earlier run included
-    gradient : `Exact`, or None: exact where a gradient takes no more than about a second
+    gradient : `Exact`, `PCD`, `CD`, or None: exact where a gradient takes no more than about a second, else
+        `PCD`
     optimizer : `Adam` or `SGD`
     batch_size : points per update; None takes all. Batches are shuffled anew in every epoch, the last one may
         be smaller.
     weight_decay : ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases)
     evaluate : after which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is
-        the start. None takes about fifty.
+        the start. None takes about fifty. With sampled gradients ``ln Z`` is exact where that takes no more
+        than about a second, else an estimate by mAIS, with its error.
     validation : data whose log-likelihood is measured beside that of ``data``
     device : "cpu"
-    rng : seed or generator for the order of the points
+    rng : seed or generator for the order of the points, and for chains
     callback : called with the state after every update; it may raise StopIteration to end the run
     checkpoint : file to keep the state in, or a `Checkpoint`
     """
@@ -129,7 +145,7 @@ def training_steps(
     data: Any,
     *,
     epochs: int,
-    gradient: Exact | None = None,
+    gradient: GradientSettings | None = None,
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
@@ -178,7 +194,7 @@ def training_steps(
         seconds=0.0,
         settings=run.settings,
     )
-    return run.from_start(start, epochs)
+    return run.from_start(start, epochs, np.random.default_rng([*seeds, 1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +205,7 @@ class _Run:
     points: FloatArray
     points_and_ones: FloatArray
     held_out: FloatArray | None
-    gradient: Exact
+    gradient: GradientSettings
     optimizer: Optimizer
     batch_size: int
     weight_decay: float
@@ -201,19 +217,22 @@ class _Run:
         bits = np.packbits(self.points == self.layout.visible.high)
         return {
             "data": f"{self.points.shape} {hashlib.sha256(bits.tobytes()).hexdigest()}",
-            "gradient": type(self.gradient).__name__,
+            "gradient": _describe(self.gradient, leave_out=("n_threads", "force")),
             "optimizer": _describe(self.optimizer),
             "batch_size": str(self.batch_size),
             "weight_decay": repr(self.weight_decay),
         }
 
-    def from_start(self, state: TrainState, epochs: int) -> Iterator[TrainState]:
-        """The start itself, measured if wanted, then the steps from it."""
+    def from_start(self, state: TrainState, epochs: int, rng: np.random.Generator) -> Iterator[TrainState]:
+        """The start itself, measured if wanted, then the steps from it; ``rng`` starts the chains."""
         model = None
+        began = time.perf_counter()
+        if not isinstance(self.gradient, Exact):
+            chains = start_chains(self.gradient, self.layout, state.parameters, rng)
+            state = replace(state, chains=chains, seconds=time.perf_counter() - began)
         if 0 in self.evaluated:
-            began = time.perf_counter()
-            model = self.average_model(state.parameters)
-            record = self.measure(0, state.parameters, model[0], math.nan, 0.0)
+            log_z, model = self.log_partition(0, state.parameters, state.chains)
+            record = self.measure(0, state.parameters, log_z, math.nan, 0.0)
             state = replace(state, records=(record,), seconds=time.perf_counter() - began)
         yield state
         yield from self.steps(state, epochs, model)
@@ -233,15 +252,16 @@ class _Run:
             rng_state = dict(rng.bit_generator.state)
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
-                model = self.average_model(state.parameters) if model is None else model
-                parameters, optimizer_state, slope = self.update(state, self.batch(order, batch), model[1])
+                points = self.batch(order, batch)
+                chains, average = self.average_model(state, points, model)
+                parameters, optimizer_state, slope = self.update(state, points, average)
                 model = None
                 records, ended = state.records, batch + 1 == n_batches
                 if ended and epoch + 1 in self.evaluated:
-                    model = self.average_model(parameters)
+                    log_z, model = self.log_partition(epoch + 1, parameters, chains)
                     spent = state.seconds + time.perf_counter() - began
                     norm = float(np.linalg.norm(slope))
-                    records = (*records, self.measure(epoch + 1, parameters, model[0], norm, spent))
+                    records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
                 state = TrainState(
                     layout=self.layout,
                     parameters=parameters,
@@ -253,12 +273,37 @@ class _Run:
                     records=records,
                     seconds=state.seconds + time.perf_counter() - began,
                     settings=state.settings,
+                    chains=chains,
                 )
                 yield state
 
-    def average_model(self, parameters: FloatArray) -> Model:
-        """``ln Z`` and the averages under the model."""
-        return model_moments(self.layout, parameters, self.gradient.n_threads)
+    def average_model(
+        self, state: TrainState, points: FloatArray, model: Model | None
+    ) -> tuple[Chains | None, FloatArray]:
+        """The averages under the model, and the chains they come from, if any.
+
+        ``model`` are the exact averages, if known.
+        """
+        if isinstance(self.gradient, Exact):
+            if model is None:
+                model = model_moments(self.layout, state.parameters, self.gradient.n_threads)
+            return None, model[1]
+        assert state.chains is not None
+        return sampled_moments(self.gradient, self.layout, state.parameters, state.chains, points[:, :-1])
+
+    def log_partition(
+        self, epoch: int, parameters: FloatArray, chains: Chains | None
+    ) -> tuple[Estimate, Model | None]:
+        """``ln Z``; and where gradients are exact the averages under the model, which come with it."""
+        if isinstance(self.gradient, Exact):
+            model = model_moments(self.layout, parameters, self.gradient.n_threads)
+            return Estimate(model[0]), model
+        assert chains is not None
+        rbm = self.layout.machine(parameters)
+        if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_CHEAP:
+            return Estimate(log_partition(rbm)), None
+        rng = np.random.default_rng([chains.seed, epoch])  # so that measuring leaves the run as it is
+        return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads), None
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> FloatArray:
         """The points of one batch, with their column of ones."""
@@ -279,10 +324,11 @@ class _Run:
             if self.weight_decay:
                 n_weights = self.layout.n_weights
                 parameters[:n_weights] -= rate * self.weight_decay * state.parameters[:n_weights]
-            diverged = not parameters @ parameters < LARGEST**2  # NaN is not smaller either
+            largest = LARGEST if isinstance(self.gradient, Exact) else LARGEST_SAMPLED
+            diverged = not parameters @ parameters < largest**2  # NaN is not smaller either
         if diverged:
             raise DivergenceError(
-                f"Training diverged: parameters are not finite, or beyond {LARGEST:g}, after update "
+                f"Training diverged: parameters are not finite, or beyond {largest:g}, after update "
                 f"{state.update + 1} (epoch {state.epoch + 1}). Try a smaller learning rate than {rate:g}, "
                 "or smaller initial weights.",
                 state,
@@ -291,18 +337,21 @@ class _Run:
         return parameters, optimizer_state, slope
 
     def measure(
-        self, epoch: int, parameters: FloatArray, log_z: float, gradient_norm: float, seconds: float
+        self, epoch: int, parameters: FloatArray, log_z: Estimate, gradient_norm: float, seconds: float
     ) -> Record:
         """The record of an epoch."""
         rbm = self.layout.machine(parameters)
-        held_out = math.nan if self.held_out is None else -mean_free_energy(rbm, self.held_out) - log_z
+        held_out = math.nan
+        if self.held_out is not None:
+            held_out = -mean_free_energy(rbm, self.held_out) - log_z.value
         return Record(
             epoch=epoch,
-            log_likelihood=-mean_free_energy(rbm, self.points) - log_z,
+            log_likelihood=-mean_free_energy(rbm, self.points) - log_z.value,
             validation=held_out,
             gradient_norm=gradient_norm,
             weight_norm=float(np.linalg.norm(rbm.weights)),
             seconds=seconds,
+            error=log_z.error,
         )
 
 
@@ -310,21 +359,20 @@ def _as_points(data: Any, argument: str, layout: Layout) -> FloatArray:
     return as_states(data, argument, str(layout.visible), layout.visible.levels, layout.n_visible)
 
 
-def _as_gradient(gradient: Exact | None, layout: Layout) -> Exact:
+def _as_gradient(gradient: GradientSettings | None, layout: Layout) -> GradientSettings:
     n_visible, n_hidden = layout.n_visible, layout.n_hidden
     if gradient is None:
         seconds = estimate_seconds(n_visible, n_hidden)
-        if seconds > SECONDS_CHEAP:
-            raise ValueError(
-                f"`gradient` must be given for a machine of {n_visible} x {n_hidden} units: an exact one "
-                f"takes about {seconds:.3g} seconds, and this release has no sampled ones. "
-                "Pass `gradient=Exact()` to wait for it, or make the smaller layer smaller."
-            )
-        gradient = Exact()
-        logger.info("Gradients are exact: about %.3g s each for %d x %d units.", seconds, n_visible, n_hidden)
-    if not isinstance(gradient, Exact):
-        raise ValueError(f"`gradient` must be None or `Exact()`, got {gradient!r}.")
-    check_cost(n_visible, n_hidden, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
+        gradient = Exact() if seconds <= SECONDS_CHEAP else PCD()
+        if isinstance(gradient, Exact):
+            text = "Gradients are exact: about %.3g s each for %d x %d units."
+        else:
+            text = "Gradients are sampled by PCD: exact ones would take about %.3g s each for %d x %d units."
+        logger.info(text, seconds, n_visible, n_hidden)
+    if not isinstance(gradient, (Exact, PCD, CD)):
+        raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {gradient!r}.")
+    if isinstance(gradient, Exact):
+        check_cost(n_visible, n_hidden, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
     return gradient
 
 
@@ -348,10 +396,13 @@ def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> froz
     return frozenset(chosen)
 
 
-def _describe(optimizer: Optimizer) -> str:
-    values = {field.name: getattr(optimizer, field.name) for field in fields(optimizer)}
+def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] = ()) -> str:
+    """Settings in words; "Exact" where nothing is to be said about them."""
+    names = [field.name for field in fields(settings) if field.name not in leave_out]
+    values = {name: getattr(settings, name) for name in names}
     shown = {k: getattr(v, "__qualname__", "schedule") if callable(v) else repr(v) for k, v in values.items()}
-    return f"{type(optimizer).__name__}({', '.join(f'{k}={v}' for k, v in shown.items())})"
+    text = ", ".join(f"{k}={v}" for k, v in shown.items())
+    return f"{type(settings).__name__}({text})" if text else type(settings).__name__
 
 
 def _check_same_run(earlier: dict[str, str], now: dict[str, str]) -> None:

@@ -1,0 +1,341 @@
+"""Gibbs sampling: many chains at the speed of their matrix products, or faster.
+
+A sweep draws all hidden units given the visible ones, then all visible ones given the hidden. The fields are
+kept beside the states. Where few units have changed, new fields are the old ones plus the changed rows of the
+weights; where many have, they are a matrix product. Both are the same Markov chain, but for rounding, which
+a full product clears away every `REFRESH` sweeps.
+
+The same seed gives the same chains bit for bit, whatever the number of threads: a matrix product has other
+last bits for another number of rows or of BLAS threads, so the chains are cut into blocks whose size
+depends on the number of chains alone, and a block runs all its sweeps on one thread with one BLAS thread.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from paramagnet._checks import as_count, as_generator, as_states
+from paramagnet.kernels.sampling import add_changed_rows, draw
+from paramagnet.rbm import RBM, Rng
+from paramagnet.units import BinaryUnit, FloatArray
+
+Float32Array = npt.NDArray[np.float32]
+
+BLOCK = 256  # most chains of a block
+SMALLEST_BLOCK = 50  # products of fewer rows are slow
+DENSE_ABOVE = 0.15  # share of changed units from which a matrix product is faster
+REFRESH = 32  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
+HIDDEN, VISIBLE = 0, 1  # streams of random numbers
+LARGEST = 1e30  # parameter: sums over many units stay below 3e38, the largest float32
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer as the kernels want it, in float32: the rows of ``weights`` belong to its own units.
+
+    Its log-odds are ``scale`` times the field from the other layer, plus ``shift``.
+    """
+
+    weights: Float32Array
+    shift: Float32Array
+    scale: float
+    levels: tuple[float, float]
+
+    def draw(
+        self, fields: Float32Array, address: tuple[int, int, int, int], old: Float32Array, new: Float32Array
+    ) -> int:
+        """Draw the states ``new`` in their fields; return how many differ from ``old``."""
+        return draw(fields, self.scale, self.shift, self.levels, address, old, new)
+
+
+def make_layers(
+    weights: FloatArray,
+    visible_bias: FloatArray,
+    hidden_bias: FloatArray,
+    visible: BinaryUnit,
+    hidden: BinaryUnit,
+) -> tuple[Layer, Layer]:
+    """The visible and the hidden layer of a machine, in float32."""
+    with np.errstate(over="ignore"):
+        rows = weights.astype(np.float32)
+        layers = (
+            _layer(rows, visible_bias, visible),
+            _layer(np.ascontiguousarray(rows.T), hidden_bias, hidden),
+        )
+    largest = float(max(np.abs(weights).max(), np.abs(visible_bias).max(), np.abs(hidden_bias).max()))
+    if not largest < LARGEST:
+        raise ValueError(
+            f"`rbm` must have parameters below {LARGEST:g} to be sampled in float32, got {largest:g}. "
+            "Scale them down."
+        )
+    return layers
+
+
+def layers_of(rbm: RBM) -> tuple[Layer, Layer]:
+    """The layers of ``rbm``."""
+    return make_layers(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+
+
+def _layer(weights: Float32Array, bias: FloatArray, unit: BinaryUnit) -> Layer:
+    scale = unit.high - unit.low
+    return Layer(weights, (scale * bias).astype(np.float32), scale, unit.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Visible states of many chains, the fields ``v.w`` of their hidden units, and where in the stream of
+    random numbers they are.
+
+    ``seed`` and ``sweep`` are the address of the next draws; with the states they are all that the future
+    of the chains depends on. The arrays are float32 and read-only. ``fields`` is None where no sweep was
+    made. ``changed`` is the share of visible and of hidden units that changed per sweep.
+    """
+
+    visible: Float32Array
+    seed: int
+    sweep: int = 0
+    fields: Float32Array | None = None
+    changed: tuple[float, float] = (np.nan, np.nan)
+
+    @classmethod
+    def start(cls, unit: BinaryUnit, shape: tuple[int, int], rng: np.random.Generator) -> Chains:
+        """Chains from states drawn uniformly, ``shape = (n_chains, n_visible)``."""
+        states = rng.choice(np.array(unit.levels, np.float32), size=shape)
+        return cls.from_states(states, rng)
+
+    @classmethod
+    def from_states(cls, states: npt.NDArray[Any], rng: np.random.Generator) -> Chains:
+        """Chains from given states."""
+        return cls.at(states, draw_seed(rng))
+
+    @classmethod
+    def at(cls, states: npt.NDArray[Any], seed: int, sweep: int = 0) -> Chains:
+        """Chains at a given address of the stream of random numbers."""
+        visible = np.array(states, dtype=np.float32, order="C")
+        visible.setflags(write=False)
+        return cls(visible, seed, sweep)
+
+
+def draw_seed(rng: np.random.Generator) -> int:
+    """A seed for the kernels, 63 bits."""
+    return int(rng.integers(2**63))
+
+
+def run_sweeps(
+    layers: tuple[Layer, Layer],
+    chains: Chains,
+    n_sweeps: int,
+    *,
+    n_threads: int | None = None,
+    clamp: tuple[npt.NDArray[np.bool_], Float32Array] | None = None,
+    dense_above: float = DENSE_ABOVE,
+) -> Chains:
+    """The chains after ``n_sweeps`` sweeps v -> h -> v.
+
+    ``clamp`` holds, for every chain and visible unit, whether it is held fixed, and at which value.
+    ``dense_above`` is the share of changed units from which fields are a full product; 0 makes all of them
+    so.
+    """
+    n_chains, n_hidden = len(chains.visible), layers[1].shift.size
+    visible = chains.visible.copy()
+    fields = np.empty((n_chains, n_hidden), np.float32)
+    changed = np.zeros((n_blocks(n_chains), 2))
+
+    def run(block: int, rows: slice) -> None:
+        held = None if clamp is None else (clamp[0][rows], clamp[1][rows])
+        address = (chains.seed, rows.start, chains.sweep)
+        changed[block] = _run_block(layers, visible[rows], fields[rows], address, n_sweeps, held, dense_above)
+
+    run_blocks(run, n_chains, n_threads)
+    shares = changed.sum(axis=0) / n_chains
+    shares /= visible.shape[1] * max(n_sweeps, 1), n_hidden * max(n_sweeps - 1, 1)
+    visible.setflags(write=False)
+    fields.setflags(write=False)
+    sweep = chains.sweep + n_sweeps
+    return Chains(visible, chains.seed, sweep, fields, (float(shares[0]), float(shares[1])))
+
+
+def _run_block(
+    layers: tuple[Layer, Layer],
+    visible: Float32Array,
+    fields: Float32Array,
+    address: tuple[int, int, int],
+    n_sweeps: int,
+    clamp: tuple[npt.NDArray[np.bool_], Float32Array] | None,
+    dense_above: float,
+) -> tuple[int, int]:
+    """All sweeps of one block, in place; the numbers of changes of visible and hidden units."""
+    of_visible, of_hidden = layers
+    seed, first, start = address
+    old_v, new_v = visible.copy(), np.empty_like(visible)
+    old_h, new_h = np.zeros_like(fields), np.empty_like(fields)
+    visible_fields = np.empty_like(visible)
+    limits = dense_above * visible.size, dense_above * fields.size
+    totals = [0, 0]
+    np.matmul(old_v, of_visible.weights, out=fields)
+    for sweep in range(start, start + n_sweeps):
+        fresh = sweep == start or sweep % REFRESH == 0
+        place = (seed, first, sweep)
+        n = of_hidden.draw(fields, (*place, HIDDEN), old_h, new_h)
+        _update_fields(old_h, new_h, of_hidden.weights, visible_fields, fresh or n >= limits[1])
+        old_h, new_h = new_h, old_h
+        totals[1] += n if sweep > start else 0  # the first ones have none to be compared with
+        n = of_visible.draw(visible_fields, (*place, VISIBLE), old_v, new_v)
+        if clamp is not None:
+            np.copyto(new_v, clamp[1], where=clamp[0])
+            n = int(np.count_nonzero(new_v != old_v))
+        _update_fields(old_v, new_v, of_visible.weights, fields, fresh or n >= limits[0])
+        old_v, new_v = new_v, old_v
+        totals[0] += n
+    visible[:] = old_v
+    return totals[0], totals[1]
+
+
+def _update_fields(
+    old: Float32Array, new: Float32Array, weights: Float32Array, fields: Float32Array, dense: bool
+) -> None:
+    """Make ``fields`` those of the states ``new``; they were those of ``old``."""
+    if dense:
+        np.matmul(new, weights, out=fields)
+    else:
+        add_changed_rows(old, new, weights, fields)
+
+
+# Blocks on threads
+
+
+def n_blocks(n_chains: int) -> int:
+    """How many blocks so many chains are cut into: about four, more where a block would exceed `BLOCK`."""
+    size = min(BLOCK, max(SMALLEST_BLOCK, -(-n_chains // 4)))
+    return -(-n_chains // size)
+
+
+def run_blocks(run: Callable[[int, slice], None], n_chains: int, n_threads: int | None) -> None:
+    """Call ``run(block, rows)`` for every block of chains, with one BLAS thread each."""
+    count = n_blocks(n_chains)
+    borders = [block * n_chains // count for block in range(count + 1)]
+    rows = [slice(start, end) for start, end in itertools.pairwise(borders)]
+    n_threads = min(count_cores() if n_threads is None else n_threads, count)
+    with ONE_BLAS_THREAD:
+        if n_threads == 1:
+            for block in range(count):
+                run(block, rows[block])
+            return
+        with ThreadPoolExecutor(n_threads) as pool:
+            for future in [pool.submit(run, block, rows[block]) for block in range(count)]:
+                future.result()
+
+
+class _OneThread:
+    """The limit of one BLAS thread, shared by all who want it at the same time: the last one lifts it.
+
+    BLAS knows one limit for the whole process. Two runs on two threads of the caller's would otherwise lift
+    it under each other's feet.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._controller: Any = None
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()  # looks for the libraries: milliseconds, once
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+
+
+ONE_BLAS_THREAD = _OneThread()
+
+
+def count_cores() -> int:
+    """The cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# The public function
+
+
+def sample(
+    rbm: RBM,
+    n_samples: int,
+    *,
+    n_steps: int = 1000,
+    start: Any = None,
+    clamp: Any = None,
+    rng: Rng = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Visible states ``(n_samples, n_visible)``: the ends of as many chains after ``n_steps`` Gibbs sweeps.
+
+    They are independent of each other. That they are far enough from the start is not known; compare
+    results for several ``n_steps``, or use `sample_exact` where a layer is small.
+
+    Parameters
+    ----------
+    start : states to start from, ``(n_samples, n_visible)``; None draws them uniformly
+    clamp : visible units to hold fixed: an array ``(n_visible,)`` or ``(n_samples, n_visible)`` with their
+        values, NaN where a unit is free; for instance to complete an image
+    rng : seed or generator
+    n_threads : None takes all cores; the result is the same for any number, bit for bit
+    """
+    n_samples = as_count(n_samples, "n_samples")
+    n_steps = as_count(n_steps, "n_steps", minimum=0)
+    n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
+    shape, generator = (n_samples, rbm.n_visible), as_generator(rng)
+    if start is None:
+        chains = Chains.start(rbm.visible, shape, generator)
+    else:
+        states = as_states(start, "start", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+        if len(states) != n_samples:
+            raise ValueError(
+                f"`start` must have one state for each of the {n_samples} samples, got {len(states)}."
+            )
+        chains = Chains.from_states(states, generator)
+    held = None if clamp is None else _as_clamp(clamp, shape, rbm.visible)
+    if held is not None:
+        chains = Chains.at(np.where(held[0], held[1], chains.visible), chains.seed)
+    chains = run_sweeps(layers_of(rbm), chains, n_steps, n_threads=n_threads, clamp=held)
+    return chains.visible.astype(np.float64)
+
+
+def _as_clamp(
+    clamp: Any, shape: tuple[int, int], unit: BinaryUnit
+) -> tuple[npt.NDArray[np.bool_], Float32Array]:
+    try:
+        values = np.asarray(clamp, dtype=np.float64)
+        if values.shape not in (shape, shape[1:]):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`clamp` must be an array of shape {shape[1:]} or {shape}, got shape {np.shape(clamp)}. "
+            "Put NaN where a unit is free."
+        ) from None
+    held = ~np.isnan(values)
+    foreign = values[held & (values != unit.low) & (values != unit.high)]
+    if foreign.size:
+        raise ValueError(
+            f"`clamp` must hold the values of {unit} units, {unit.low:g} and {unit.high:g}, or NaN where "
+            f"a unit is free; found {foreign[0]:g}."
+        )
+    return np.broadcast_to(held, shape), np.broadcast_to(values.astype(np.float32), shape)
