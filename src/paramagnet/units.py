@@ -69,7 +69,7 @@ class BinaryUnit:
         if np.iscomplexobj(odds):
             k1, k2 = self._real_cumulants(odds.real)
             change = 1j * (odds.imag / (self.high - self.low))
-            return k1 + change * k2, k2 + change * self.higher_cumulants(k1, k2)[0]
+            return k1 + change * k2, k2 + change * self.third_cumulant(k1, k2)
         return self._real_cumulants(odds)
 
     def _real_cumulants(self, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -85,11 +85,15 @@ class BinaryUnit:
             k1 += self.low * np.where(up, unlikely, likely)
         return k1, k2
 
-    def higher_cumulants(self, k1: Array, k2: Array) -> tuple[Array, Array]:
-        """``k3`` and ``k4``, which for a binary unit are polynomials in the first two."""
-        skew = (self.low + self.high) - 2.0 * k1  # d ln(k2) / dh
-        k3 = k2 * skew
-        return k3, k3 * skew - 2.0 * k2 * k2
+    def third_cumulant(self, k1: Array, k2: Array) -> Array:
+        """``k3``, which for a binary unit is a polynomial in the first two."""
+        third: Array = k2 * ((self.low + self.high) - 2.0 * k1)
+        return third
+
+    def fourth_cumulant(self, k1: Array, k2: Array, k3: Array) -> Array:
+        """``k4``, likewise."""
+        fourth: Array = k3 * ((self.low + self.high) - 2.0 * k1) - 2.0 * k2 * k2
+        return fourth
 
     def mean(self, field: Array) -> FloatArray:
         """``E[x]`` in the field ``h``."""

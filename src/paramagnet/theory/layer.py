@@ -53,18 +53,14 @@ class Layer:
         self.k1, self.k2 = unit.cumulants(self.field, self.curvature)
 
     @cached_property
-    def _higher(self) -> tuple[Array, Array]:
-        return self.unit.higher_cumulants(self.k1, self.k2)
-
-    @property
     def k3(self) -> Array:
         """The third cumulant at the nodes."""
-        return self._higher[0]
+        return self.unit.third_cumulant(self.k1, self.k2)
 
-    @property
+    @cached_property
     def k4(self) -> Array:
         """The fourth cumulant at the nodes."""
-        return self._higher[1]
+        return self.unit.fourth_cumulant(self.k1, self.k2, self.k3)
 
     @cached_property
     def magnetization(self) -> Array:

@@ -55,19 +55,19 @@ def gaussian_rule(centre: FloatArray, slope: FloatArray, *, coarseness: float = 
     from where the log-odds cross zero: the range is extended that far. ``coarseness`` multiplies the
     step.
     """
-    extension = np.minimum(2.0 * slope, np.abs(centre) / (slope + 1e-300))
-    left = ceil(REACH + (extension * (centre > 0.0)).max())
-    right = ceil(REACH + (extension * (centre < 0.0)).max())
-    return _trapezoid(-left, right, ceil((left + right) / _step(slope, coarseness)))
+    steepest, flattest = float(slope.max()), float(slope.min()) + 1e-300
+    left = ceil(REACH + min(2.0 * steepest, max(float(centre.max()), 0.0) / flattest))
+    right = ceil(REACH + min(2.0 * steepest, max(-float(centre.min()), 0.0) / flattest))
+    return _trapezoid(-left, right, ceil((left + right) / _step(steepest, coarseness)))
 
 
 def even_gaussian_rule(slope: FloatArray, *, coarseness: float = 1.0) -> GaussianRule:
     """The rule for even functions of the log-odds ``slope z``: the same, folded onto ``z >= 0``."""
-    return _folded_trapezoid(ceil(REACH / _step(slope, coarseness)))
+    return _folded_trapezoid(ceil(REACH / _step(float(slope.max()), coarseness)))
 
 
-def _step(slope: FloatArray, coarseness: float) -> float:
-    return coarseness * min(_STEP_OF_GAUSSIAN, _STEP_OF_LOG_ODDS / (float(slope.max()) + 1e-300))
+def _step(slope: float, coarseness: float) -> float:
+    return coarseness * min(_STEP_OF_GAUSSIAN, _STEP_OF_LOG_ODDS / (slope + 1e-300))
 
 
 @lru_cache(maxsize=256)
