@@ -55,10 +55,10 @@ def gaussian_rule(centre: FloatArray, slope: FloatArray, *, coarseness: float = 
     from where the log-odds cross zero: the range is extended that far. ``coarseness`` multiplies the
     step.
     """
-    steepest, flattest = float(slope.max()), float(slope.min()) + 1e-300
-    left = ceil(REACH + min(2.0 * steepest, max(float(centre.max()), 0.0) / flattest))
-    right = ceil(REACH + min(2.0 * steepest, max(-float(centre.min()), 0.0) / flattest))
-    return _trapezoid(-left, right, ceil((left + right) / _step(steepest, coarseness)))
+    extension = np.minimum(2.0 * slope, np.abs(centre) / (slope + 1e-300))
+    left = ceil(REACH + (extension * (centre > 0.0)).max())
+    right = ceil(REACH + (extension * (centre < 0.0)).max())
+    return _trapezoid(-left, right, ceil((left + right) / _step(float(slope.max()), coarseness)))
 
 
 def even_gaussian_rule(slope: FloatArray, *, coarseness: float = 1.0) -> GaussianRule:
