@@ -92,6 +92,13 @@ def test_bits_given_to_spins_are_converted_with_a_word(folder):
     assert "spins.npy: -1/1 read as 0/1, bit units." in result.stderr
 
 
+def test_a_label_column_is_left_out_aloud(folder):
+    (folder / "named.csv").write_text("a,b,class\n1,-1,yes\n-1,1,no\n1,1,yes\n-1,-1,no\n")
+    result = run("train", "named.csv", "--hidden-units", 2, "--epochs", 1, "--out", "named.safetensors")
+    assert "named.csv: column 3 holds labels and is left out." in result.stderr
+    assert RBM.load("named.safetensors").n_visible == 2
+
+
 def test_sample_writes_exact_samples(folder):
     run(*BASIC)
     for name in ("samples.npy", "samples.csv"):

@@ -17,7 +17,9 @@ if TYPE_CHECKING:  # imported where it is used: `paramagnet --help` must not loa
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
-    data: Annotated[Path, typer.Argument(help="The data: .npy, .npz or .csv, one point per row.")],
+    data: Annotated[
+        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
+    ],
     method: Annotated[str, typer.Option(help="auto, exact, mais, ais or reverse-ais.")] = "auto",
     samples: Annotated[int, typer.Option(help="Chains, where ln Z is estimated.")] = 1000,
     temperatures: Annotated[int, typer.Option(help="Temperatures, where ln Z is estimated.")] = 1000,

@@ -24,7 +24,9 @@ _BAR_SECONDS = 0.1  # between two updates of the bar: they must not cost anythin
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help="The data: .npy, .npz or .csv, one point per row.")],
+    data: Annotated[
+        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
+    ],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
     epochs: Annotated[int, typer.Option(help="How many times to go through the data.")],
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
@@ -152,9 +154,11 @@ def read_points(path: Path, units: str) -> FloatArray:
 
     Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
     """
-    from paramagnet.data.files import read_data
+    from paramagnet.data.files import read_data, read_table
 
     points = read_data(path)
+    if path.suffix not in (".npy", ".npz") and (labels := read_table(path).label_column) is not None:
+        typer.echo(f"{path}: column {labels + 1} holds labels and is left out.", err=True)
     if points.ndim != 2:
         raise ValueError(
             f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
