@@ -10,14 +10,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, lambertw
 
 from paramagnet.theory.response import layer_correlation, layer_correlation_slope, replica_stability
-from paramagnet.theory.scale import (
-    MaximumWarning,
-    NoMaximumError,
-    ReplicaSymmetryWarning,
-    beta_max,
-    find_beta_max,
-    weight_std,
-)
+from paramagnet.theory.scale import beta_max, find_beta_max, weight_std
+from paramagnet.theory.verdict import MaximumWarning, NoMaximumError, ReplicaSymmetryWarning
 
 
 def first_maximum(alpha, top, points=500, **machine):

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
     from paramagnet.rbm import RBM as RBM
+    from paramagnet.theory.formula import beta_max_formula as beta_max_formula
     from paramagnet.theory.response import layer_correlation as layer_correlation
     from paramagnet.theory.response import layer_correlation_slope as layer_correlation_slope
     from paramagnet.theory.response import replica_stability as replica_stability
@@ -56,13 +57,13 @@ if TYPE_CHECKING:
     from paramagnet.theory.saddle import ConvergenceError as ConvergenceError
     from paramagnet.theory.saddle import SaddlePoint as SaddlePoint
     from paramagnet.theory.saddle import solve_saddle_point as solve_saddle_point
-    from paramagnet.theory.scale import LayerCorrelationMaximum as LayerCorrelationMaximum
-    from paramagnet.theory.scale import MaximumWarning as MaximumWarning
-    from paramagnet.theory.scale import NoMaximumError as NoMaximumError
-    from paramagnet.theory.scale import ReplicaSymmetryWarning as ReplicaSymmetryWarning
     from paramagnet.theory.scale import beta_max as beta_max
     from paramagnet.theory.scale import find_beta_max as find_beta_max
     from paramagnet.theory.scale import weight_std as weight_std
+    from paramagnet.theory.verdict import LayerCorrelationMaximum as LayerCorrelationMaximum
+    from paramagnet.theory.verdict import MaximumWarning as MaximumWarning
+    from paramagnet.theory.verdict import NoMaximumError as NoMaximumError
+    from paramagnet.theory.verdict import ReplicaSymmetryWarning as ReplicaSymmetryWarning
     from paramagnet.units import BIT as BIT
     from paramagnet.units import SPIN as SPIN
 
@@ -83,11 +84,12 @@ _MODULE_OF = {
     "replica_stability": "theory.response",
     "beta_max": "theory.scale",
     "find_beta_max": "theory.scale",
+    "beta_max_formula": "theory.formula",
     "weight_std": "theory.scale",
-    "LayerCorrelationMaximum": "theory.scale",
-    "MaximumWarning": "theory.scale",
-    "NoMaximumError": "theory.scale",
-    "ReplicaSymmetryWarning": "theory.scale",
+    "LayerCorrelationMaximum": "theory.verdict",
+    "MaximumWarning": "theory.verdict",
+    "NoMaximumError": "theory.verdict",
+    "ReplicaSymmetryWarning": "theory.verdict",
     "Moments": "learning.exact",
     "exact_moments": "learning.exact",
     "log_partition": "learning.exact",

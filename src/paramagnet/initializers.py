@@ -21,7 +21,8 @@ from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_
 from paramagnet.rbm import RBM
 from paramagnet.theory.response import layer_correlation_slope, replica_stability
 from paramagnet.theory.saddle import solve_saddle_point
-from paramagnet.theory.scale import LayerCorrelationMaximum, find_beta_max, judge
+from paramagnet.theory.scale import find_beta_max
+from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
 
 _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {

@@ -10,7 +10,8 @@ import numpy as np
 import typer
 
 from paramagnet._checks import as_count
-from paramagnet.theory.scale import find_beta_max, judge
+from paramagnet.theory.scale import find_beta_max
+from paramagnet.theory.verdict import judge
 
 _MEANING = {
     "maximum": "a smooth maximum",

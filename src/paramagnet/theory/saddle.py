@@ -164,7 +164,7 @@ def _find_order_parameters(
         )
 
     if start is None and tolerance > 1e-6 and ensemble.visible.symmetric:
-        start = _rough_overlap(ensemble, upper)
+        start = rough_overlap(ensemble, upper)
     if start is None:
         start = _around(ensemble, full, full)[0].overlap
         unmagnetized |= start < 1e-290  # vanishing couplings: zero to all that floats can tell
@@ -191,7 +191,7 @@ def _find_order_parameters(
     return np.where(unmagnetized, 0.0, q), self_overlap
 
 
-def _rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
+def rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
     """A first guess at ``q_v``, cheaply: the hidden units at the mean of their field."""
     k1, _ = ensemble.hidden.cumulants(ensemble.c, 0.5 * upper * ensemble.coupling_h)
     field = ensemble.coupling_v * k1 * k1 + ensemble.b * ensemble.b

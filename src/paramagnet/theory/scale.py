@@ -9,16 +9,17 @@ replica-symmetric theory is stable there, and, where there is one, the rival at 
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from paramagnet._checks import as_count, as_real
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
+from paramagnet.theory.formula import covers, evaluate_formula
 from paramagnet.theory.response import correlation, follow_beta, stability_number, state_of
-from paramagnet.theory.saddle import Solution, solve_ensemble
+from paramagnet.theory.saddle import Solution, rough_overlap, solve_ensemble
+from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows
@@ -35,49 +36,6 @@ _LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # for two unsymmetric layers, wh
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
-
-
-class ReplicaSymmetryWarning(UserWarning):
-    """The replica-symmetric theory is unstable where the maximum lies: not to be trusted there."""
-
-
-class MaximumWarning(UserWarning):
-    """The maximum exists but is doubtful as a scale: it is flat, or a higher one lies at larger beta."""
-
-
-class NoMaximumError(ValueError):
-    """The layer correlation has no maximum; `result` says what was found instead."""
-
-    def __init__(self, message: str, result: LayerCorrelationMaximum) -> None:
-        super().__init__(message)
-        self.result = result
-
-
-@dataclass(frozen=True, eq=False)
-class LayerCorrelationMaximum:
-    """beta_max and what there is to know about it; floats and a string, or arrays of the arguments'
-    common shape.
-
-    ``value`` is the layer correlation there (its slope where symmetry makes it vanish), ``curvature``
-    is ``d2 ln|chi|/d(ln beta)2``, ``stability`` the de Almeida-Thouless number, ``rival`` the beta of a
-    higher maximum further on (nan if none was seen).
-
-    ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the
-    spin-glass transition, in closed form), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0),
-    ``"jump"``, ``"none"``.
-    """
-
-    beta: Any
-    alpha: Any
-    b: Any
-    c: Any
-    visible: BinaryUnit
-    hidden: BinaryUnit
-    value: Any
-    curvature: Any
-    stability: Any
-    rival: Any
-    status: Any
 
 
 class _Peak(NamedTuple):
@@ -156,6 +114,14 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
     return peak
 
 
+def _known_peak(ensemble: Ensemble) -> _Peak:
+    """The maximum where the explicit formula gives it to 1e-6."""
+    guess = np.log(evaluate_formula(ensemble.alpha, ensemble.c))
+    nothing = np.full(guess.shape, np.nan)
+    log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.high**2))
+    return _Peak(guess - 0.01, guess + 0.01, guess, np.full(guess.shape, -2.0), nothing, log_overlap)
+
+
 def _refine(
     ensemble: Ensemble, peak: _Peak
 ) -> tuple[FloatArray, FloatArray, FloatArray, Solution, FloatArray, Array]:
@@ -193,12 +159,11 @@ def _refine(
         low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
         curvature = np.where(first < 0.0, first, curvature)
         halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
-        inside = (
-            (x + halley > low)
-            & (x + halley < high)
-            & (first < 0.0)
-            & (np.abs(halley) < 2.0 * np.abs(g / curvature))
-        )
+        # far from Newton's step the two derivatives do not describe g: where g itself has an extremum,
+        # Halley's step vanishes though g does not
+        stride, newton = np.abs(halley), np.abs(g / curvature)
+        inside = (x + halley > low) & (x + halley < high) & (first < 0.0)
+        inside &= (stride > 0.5 * newton) & (stride < 2.0 * newton)
         inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink fast
         change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
         close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
@@ -239,7 +204,10 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     status = result["status"] = np.full(shape, "none", dtype=object)
     nested = not ensemble.visible.symmetric
     first = _FIRST if ratio == _RATIO else _FIRST_NESTED if nested else _FIRST_FINE
-    peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
+    if ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
+        peak = _known_peak(ensemble)
+    else:
+        peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
@@ -348,42 +316,6 @@ def beta_max(
     result = find_beta_max(alpha, visible=visible, hidden=hidden, b=b, c=c)
     judge(result)
     return result.beta
-
-
-_OBJECTIONS: dict[str, tuple[type[Warning] | None, str]] = {
-    "none": (None, "has no maximum that was found"),
-    "jump": (None, "jumps near beta = {beta:.6g} (a first-order transition) and has no smooth maximum"),
-    "flat": (MaximumWarning, "is flat: scales around beta = {beta:.4g} are hardly worse"),
-    "rival": (
-        MaximumWarning,
-        "has a higher maximum at beta = {rival:.4g}; the first one, at beta = {beta:.4g}, is taken",
-    ),
-    "unstable": (
-        ReplicaSymmetryWarning,
-        "has its maximum at beta = {beta:.4g}, where the replica-symmetric theory is unstable "
-        "(stability {stability:.3g})",
-    ),
-}
-_REMEDY = " Choose biases nearer to zero, layers of more equal size, or a scale of your own."
-
-
-def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
-    """Raise or warn as the status of a result asks for, naming the first machine concerned."""
-    status = np.ravel(np.asarray(result.status, dtype=object))
-    if {"maximum", "transition"}.issuperset(status):
-        return
-    for name, (category, text) in _OBJECTIONS.items():
-        concerned = np.flatnonzero(status == name)
-        if not concerned.size:
-            continue
-        keys = ("alpha", "b", "c", "beta", "stability", "rival")
-        at = {key: float(np.ravel(getattr(result, key))[concerned[0]]) for key in keys}
-        machine = f"{result.visible}-{result.hidden} machines with `alpha` = {at['alpha']:g}, "
-        machine += f"`b` = {at['b']:g}, `c` = {at['c']:g}"
-        message = f"The layer correlation of {machine} {text.format(**at)}."
-        if category is None:
-            raise NoMaximumError(message + _REMEDY, result)
-        warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def weight_std(
