@@ -1,0 +1,233 @@
+"""The records of runs, and the file they are kept in: one JSON line a run.
+
+Records are appended by one process, and each is on the disk before the next; what a crash leaves of a line at
+the end of a file is cut off when it is opened again. Two machines that computed different runs can put their
+files together with `merge_records`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+MOST_BYTES = 1000  # of a line
+
+
+class TornLineWarning(UserWarning):
+    """The last line of a store was incomplete and was cut off."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What came out of one run.
+
+    ``digest`` stands for the configuration; ``c`` is the initial hidden bias, ``sigma`` the standard
+    deviation of the initial weights, ``seed`` that of the sweep. ``epochs`` (0 is the start),
+    ``log_likelihood`` (of the learned points) and ``held_out`` (NaN where there are no such points), both in
+    nats per point, and ``error``, the standard error of ``ln Z`` (0 where exact), are of equal length.
+    ``seconds`` are of one core. ``commit`` ends in + where the sources differed from it.
+    """
+
+    digest: str
+    sweep: str
+    table: str
+    dataset: str
+    n_visible: int
+    n_hidden: int
+    visible: str
+    hidden: str
+    c: float
+    scheme: str
+    gain: float
+    sigma: float
+    trial: int
+    seed: int
+    epochs: tuple[int, ...]
+    log_likelihood: tuple[float, ...]
+    held_out: tuple[float, ...]
+    error: tuple[float, ...]
+    seconds: float
+    version: str
+    commit: str
+    environment: str
+    finished: str
+
+    def to_line(self) -> str:
+        """The record as a line of JSON, numbers rounded to six digits, errors to two."""
+        content = asdict(self)
+        content["sigma"] = _rounded(self.sigma, 6)
+        content["log_likelihood"] = [_rounded(value, 6) for value in self.log_likelihood]
+        held_out = [_rounded(value, 6) for value in self.held_out]
+        content["held_out"] = None if all(value is None for value in held_out) else held_out
+        content["error"] = [_rounded(value, 2) for value in self.error] if any(self.error) else 0
+        content["seconds"] = _rounded(self.seconds, 4)
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> RunRecord:
+        """The record in a line; ValueError if it holds none."""
+        content = json.loads(line)
+        names = {field.name for field in fields(cls)}
+        if not isinstance(content, dict) or set(content) != names:
+            raise ValueError("the line holds no record")
+        length = len(content["epochs"])
+        content["epochs"] = tuple(content["epochs"])
+        content["error"] = _column(content["error"] or 0.0, length)
+        for name in ("log_likelihood", "held_out"):
+            content[name] = _column(content[name], length)
+        return cls(**content)
+
+
+def _column(values: Any, length: int) -> tuple[float, ...]:
+    if not isinstance(values, list):
+        values = [values] * length
+    if len(values) != length:
+        raise ValueError("the columns differ in length")
+    return tuple(math.nan if value is None else float(value) for value in values)
+
+
+def _rounded(value: float, digits: int) -> float | int | None:
+    """The number with so many digits, written as short as can be; None for what is not finite."""
+    if not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e6 else short
+
+
+class Store:
+    """The records in the file ``path``; to append to it, open it: ``with Store(path) as store``."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._file: Any = None
+        self._digests: set[str] = set()
+
+    def records(self) -> list[RunRecord]:
+        """All records, in the order in which they were written."""
+        return [record for record, _ in self._read()]
+
+    def __contains__(self, digest: object) -> bool:
+        return digest in self._digests
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def __enter__(self) -> Store:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("a+b")
+        try:
+            _lock(self._file, self.path)
+            self._repair()
+            self._digests = {record.digest for record in self.records()}
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """No more records; others may write."""
+        self._file.close()
+        self._file = None
+
+    def append(self, record: RunRecord) -> bool:
+        """Write a record and wait for the disk; False, and nothing is written, if its digest is there."""
+        if self._file is None:
+            raise RuntimeError("A store must be open to be written to: `with Store(path) as store`.")
+        if record.digest in self._digests:
+            return False
+        line = record.to_line().encode()
+        if len(line) > MOST_BYTES:
+            raise ValueError(
+                f"`record` must not exceed {MOST_BYTES} bytes as a line, got {len(line)}. Measure at fewer "
+                "epochs (`curve` in the specification)."
+            )
+        self._file.write(line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._digests.add(record.digest)
+        return True
+
+    def _repair(self) -> None:
+        """Cut off what a crash left of a last line, or end it if all of it is there."""
+        self._file.seek(0)
+        content = self._file.read()
+        end = content.rfind(b"\n") + 1
+        tail = content[end:]
+        if not tail:
+            return
+        try:
+            RunRecord.from_line(tail.decode())
+        except (ValueError, TypeError):
+            self._file.truncate(end)
+            warnings.warn(
+                f"The last line of {self.path} was incomplete ({len(tail)} bytes) and was cut off; its run "
+                "will be repeated.",
+                TornLineWarning,
+                stacklevel=3,
+            )
+        else:
+            self._file.seek(0, os.SEEK_END)
+            self._file.write(b"\n")
+        self._file.flush()
+
+    def _read(self) -> Iterator[tuple[RunRecord, int]]:
+        if not self.path.exists():
+            return
+        lines = self.path.read_bytes().split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield RunRecord.from_line(line.decode()), number
+            except (ValueError, TypeError) as error:
+                if number == len(lines):  # torn, or being written at this moment
+                    return
+                raise ValueError(f"{self.path}, line {number}, is no record: {error}.") from None
+
+
+def _lock(file: Any, path: Path) -> None:
+    """Keep the file for this process alone, where the system knows how."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise RuntimeError(
+            f"Another sweep is writing to {path}; wait for it, or choose another folder."
+        ) from None
+
+
+def merge_records(sources: list[list[RunRecord]]) -> list[RunRecord]:
+    """The records of several stores, each run once; ValueError where two disagree about the same run."""
+    merged: dict[str, RunRecord] = {}
+    for records in sources:
+        for record in records:
+            known = merged.setdefault(record.digest, record)
+            if known is not record:
+                _require_agreement(known, record)
+    return list(merged.values())
+
+
+def _require_agreement(one: RunRecord, other: RunRecord) -> None:
+    for name in ("sweep", "n_visible", "sigma", "epochs", "log_likelihood", "held_out", "error"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if json.dumps(mine) != json.dumps(theirs):
+            raise ValueError(
+                f"Two records of the run {one.digest} ({one.sweep}, trial {one.trial}) disagree about "
+                f"`{name}`: {mine} (commit {one.commit or 'unknown'}) and {theirs} "
+                f"(commit {other.commit or 'unknown'})."
+            )
