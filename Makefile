@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 TORCH := torch==2.13.0
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+SWEEP_STAMP := $(VENV)/.installed-sweep
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
 ifneq ($(wildcard ../shared/data),)
@@ -38,8 +39,10 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# Long computations whose records are committed; each skips what is already there.
-sweep: $(STAMP)
+# Long computations whose records are committed; each skips what is already there. Set JOBS (processes) and
+# MINUTES (stop after so many; unfinished runs are saved and go on next time) as you like.
+sweep: $(SWEEP_STAMP)
+	$(BIN)/python -m paramagnet reproduce all $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 	$(BIN)/python benchmarks/disorder_average.py
 
 wheel: $(STAMP)
@@ -61,6 +64,12 @@ $(VENV)/.torch: | $(VENV)/.pip
 $(STAMP): pyproject.toml | $(VENV)/.pip $(TORCH_STAMP)
 	$(BIN)/python -m pip install --quiet --group test --editable ".[$(EXTRAS)]"
 	touch $@
+
+ifneq ($(STAMP),$(SWEEP_STAMP))
+$(SWEEP_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable ".[sweep]"
+	touch $@
+endif
 
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group docs

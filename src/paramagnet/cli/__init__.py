@@ -12,6 +12,7 @@ from paramagnet.cli.beta_max import beta_max
 from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.reproduce import reproduce
 from paramagnet.cli.sample import sample
 from paramagnet.cli.schemes import schemes
 from paramagnet.cli.table import table
@@ -43,7 +44,7 @@ def _root(
 
 
 app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample):
+for _command in (curve, table, schemes, train, evaluate, sample, reproduce):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 

@@ -1,0 +1,165 @@
+"""``paramagnet reproduce``: the paper's experiments, or a sweep of one's own."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from paramagnet.experiments.executors import Executor
+    from paramagnet.experiments.plan import Stage
+    from paramagnet.experiments.sweep import SweepProgress, SweepResult
+
+_LINE_SECONDS = 60.0  # between two lines where no bar can be drawn
+
+
+def reproduce(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="toy, drybean, ulc, mnist, figures or all; or a specification of your own, .toml.",
+        ),
+    ],
+    trials: Annotated[int | None, typer.Option(help="Most trials per cell; else the paper's number.")] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A first look: the paper's cells, two trials (sampled learning: one)."),
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes, one run each; else one per core.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the records, a .jsonl per specification.")] = Path(
+        "results"
+    ),
+    state: Annotated[
+        Path | None, typer.Option(help="Folder for the states of unfinished runs; else .state in --out.")
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Stop after this time; unfinished runs are saved and go on next time."),
+    ] = None,
+) -> None:
+    """Run the paper's experiments, as far as they have not been run yet.
+
+    Every finished run is a line in a file of --out. The same command goes on after an interruption.
+
+    For data of your own, write a specification like those in the package's experiments/specs.
+    """
+    from paramagnet.experiments import plan
+
+    if trials is not None and trials < 1:
+        raise ValueError(f"`--trials` must be a positive integer, got {trials}.")
+    if minutes is not None and not minutes > 0:
+        raise ValueError(f"`--minutes` must be positive, got {minutes:g}.")
+    stages = plan.PLANS.get(what)
+    if stages is None:
+        if not what.endswith(".toml"):
+            raise ValueError(
+                f"`WHAT` must be one of {', '.join(plan.PLANS)}, or the path of a .toml file, got {what!r}."
+            )
+        stages = (plan.Stage(what, "all"),)
+    deadline = float("inf") if minutes is None else time.time() + 60.0 * minutes
+    executor = _make_executor(jobs)
+    try:
+        for stage in plan.shorten(stages, trials=trials, quick=quick):
+            if time.time() >= deadline:
+                break
+            _run_stage(stage, quick and trials is None, executor, out, state, deadline)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: the same command goes on from here.", err=True)
+        raise typer.Exit(130) from None
+    finally:
+        executor.shutdown()
+    typer.echo(f"records: {out}")
+
+
+def _make_executor(jobs: int | None) -> Executor:
+    from paramagnet.experiments.executors import local_executor
+    from paramagnet.learning.gibbs import count_cores
+
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"`--jobs` must be a positive integer, got {jobs}.")
+    if jobs is None:
+        jobs = count_cores()
+        if jobs > 1 and importlib.util.find_spec("loky") is None:
+            typer.echo("one process only: more need loky, pip install 'paramagnet[sweep]'.", err=True)
+            jobs = 1
+    return local_executor(jobs)
+
+
+def _run_stage(
+    stage: Stage, quick: bool, executor: Executor, out: Path, state: Path | None, deadline: float
+) -> None:
+    from paramagnet.experiments.plan import quick_trials
+    from paramagnet.experiments.provenance import commit
+    from paramagnet.experiments.spec import read_spec
+    from paramagnet.experiments.store import Store
+    from paramagnet.experiments.sweep import run_sweep
+
+    spec = read_spec(stage.spec)
+    runs = list(spec.runs(trials=quick_trials(spec) if quick else stage.trials, part=stage.part))
+    if not runs:
+        return
+    name = spec.name if stage.part != "rivals" else f"{spec.name} (rivals)"
+    with Store(out / f"{spec.name}.jsonl") as store, _Display(name) as display:
+        result = run_sweep(
+            runs,
+            store,
+            executor,
+            sweep=spec.name,
+            table=spec.table,
+            commit=commit(),
+            states=state,
+            deadline=deadline,
+            callback=display.show,
+        )
+    _report(name, result)
+
+
+def _report(name: str, result: SweepResult) -> None:
+    typer.echo(
+        f"{name}: {result.done} of {result.total} runs, {result.new} new in {_duration(result.seconds)}"
+    )
+    for message in result.failures.values():
+        typer.echo(f"failed: {message}", err=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100.0:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
+
+
+class _Display:
+    """A bar on a terminal, else a line a minute."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        console = Console(stderr=True)
+        self._name, self._bar = name, console.is_terminal
+        columns = (TextColumn(name), BarColumn(), TextColumn("{task.fields[text]}"))
+        self._progress = Progress(*columns, console=console, transient=True, disable=not self._bar)
+        self._task = self._progress.add_task("", total=None, text="")
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> _Display:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._progress.stop()
+
+    def show(self, progress: SweepProgress) -> None:
+        """Show how far the sweep is."""
+        text = f"{progress.done} of {progress.total} runs"
+        if progress.new:
+            text += f", {3600.0 * progress.rate:.0f} an hour, {_duration(progress.seconds_left)} left"
+        self._progress.update(self._task, completed=progress.done, total=progress.total, text=text)
+        if not self._bar and time.monotonic() - self._printed >= _LINE_SECONDS:
+            self._printed = time.monotonic()
+            typer.echo(f"{self._name}: {text}", err=True)

@@ -1,0 +1,252 @@
+"""One run: from its configuration to its record, in whichever process.
+
+A run is interrupted by a `Stop` and leaves its state in a file; run again it goes on from there and ends in
+the same record, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paramagnet._version import __version__
+from paramagnet.experiments.points import load_points
+from paramagnet.experiments.provenance import environment
+from paramagnet.experiments.seeds import annealing_seed, learning_seed, weight_seed
+from paramagnet.experiments.spec import Run
+from paramagnet.experiments.store import RunRecord
+from paramagnet.initializers import initialize, scheme_std
+from paramagnet.learning.annealing import estimate_log_partition
+from paramagnet.learning.checkpoint import Record, TrainState, load_checkpoint
+from paramagnet.learning.exact import log_partition
+from paramagnet.learning.gibbs import ONE_BLAS_THREAD
+from paramagnet.learning.gradient import PCD, Exact
+from paramagnet.learning.likelihood import Estimate, mean_free_energy
+from paramagnet.learning.optimizer import SGD, Adam
+from paramagnet.learning.training import training_steps
+from paramagnet.rbm import RBM
+from paramagnet.units import FloatArray
+
+SAVE_SECONDS = 120.0  # between two states on the disk
+LOOK_SECONDS = 0.25  # between two looks at whether to stop
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """The run was told to stop; its state is saved."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When to stop: at a time (seconds since 1970), or when a file appears."""
+
+    deadline: float = math.inf
+    file: str = ""
+
+    def due(self) -> bool:
+        """Whether it is time."""
+        return time.time() >= self.deadline or bool(self.file and os.path.exists(self.file))
+
+
+NEVER = Stop()
+
+
+def state_file(folder: str | os.PathLike[str], run: Run) -> Path:
+    """Where the state of an unfinished run is kept."""
+    return Path(folder) / f"{run.digest}.safetensors"
+
+
+def execute(
+    run: Run, *, sweep: str = "", table: str = "", commit: str = "", states: str = "", stop: Stop = NEVER
+) -> RunRecord:
+    """Run it, on one core, and return its record; raises `Stopped` if ``stop`` says so.
+
+    ``states`` is the folder for the state of a run that takes long or is stopped; empty for none.
+    """
+    with ONE_BLAS_THREAD:  # last bits depend on the number of threads
+        points, held_out = load_points(run)
+        keeper = _Keeper(state_file(states, run) if states else None, stop)
+        state = _train(run, points, held_out, keeper)
+    # In the order of the epochs, whatever happened on the way.
+    records = sorted(state.records, key=lambda record: record.epoch)
+    return RunRecord(
+        digest=run.digest,
+        sweep=sweep,
+        table=table,
+        dataset=Path(run.data.name).name,
+        n_visible=points.shape[1],
+        n_hidden=run.n_hidden,
+        visible=run.visible,
+        hidden=run.hidden,
+        c=run.hidden_bias,
+        scheme=run.scheme,
+        gain=run.gain,
+        sigma=run.gain * _sigma(run, points.shape[1]),
+        trial=run.trial,
+        seed=run.seed,
+        epochs=tuple(record.epoch for record in records),
+        log_likelihood=tuple(record.log_likelihood for record in records),
+        held_out=tuple(record.validation for record in records),
+        error=tuple(record.error for record in records),
+        seconds=keeper.seconds,
+        version=__version__,
+        commit=commit,
+        environment=environment(),
+        finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+
+
+def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _Keeper) -> TrainState:
+    """The last state, with a record for every epoch that is to be measured."""
+    start: RBM | TrainState = keeper.load() or _initial_machine(run, points.shape[1])
+    settings = run.learning
+    rate = settings.learning_rate
+    options: dict[str, Any] = {
+        "optimizer": Adam(rate) if settings.optimizer == "adam" else SGD(rate, settings.momentum),
+        "batch_size": settings.batch_size,
+        "rng": learning_seed(run),
+    }
+    epochs = run.measurement.all_epochs
+    if settings.gradient == "exact" and run.measurement.log_partition == "exact":
+        # ln Z comes with the gradient.
+        steps = training_steps(
+            start,
+            points,
+            epochs=epochs[-1],
+            gradient=Exact(),
+            evaluate=epochs,
+            validation=held_out,
+            **options,
+        )
+        return keeper.watch(steps, start)
+    gradient = (
+        Exact()
+        if settings.gradient == "exact"
+        else PCD(settings.n_chains, settings.n_steps, settings.n_relax, n_threads=1)
+    )
+    # From one measurement to the next; a state goes on as if there had been none.
+    for epoch in epochs:
+        steps = training_steps(start, points, epochs=epoch, gradient=gradient, evaluate=(), **options)
+        state = keeper.watch(steps, start)
+        if epoch not in (record.epoch for record in state.records):
+            keeper.save(state)
+            record = _measure(run, epoch, state, points, held_out)
+            state = replace(state, records=(*state.records, record))
+            keeper.save(state)
+        start = state
+    return state
+
+
+def _initial_machine(run: Run, n_visible: int) -> RBM:
+    return initialize(
+        n_visible,
+        run.n_hidden,
+        visible=run.visible,
+        hidden=run.hidden,
+        hidden_bias=run.hidden_bias,
+        scheme=run.scheme,
+        gain=run.gain,
+        rng=weight_seed(run),
+    )
+
+
+def _sigma(run: Run, n_visible: int) -> float:
+    return scheme_std(
+        run.scheme,
+        n_visible,
+        run.n_hidden,
+        visible=run.visible,
+        hidden=run.hidden,
+        hidden_bias=run.hidden_bias,
+    )
+
+
+def _measure(
+    run: Run, epoch: int, state: TrainState, points: FloatArray, held_out: FloatArray | None
+) -> Record:
+    rbm = state.rbm
+    if run.measurement.log_partition == "exact":
+        log_z = Estimate(log_partition(rbm))
+    else:
+        n_samples, n_temperatures = run.measurement.effort(epoch)
+        log_z = estimate_log_partition(
+            rbm,
+            n_samples=n_samples,
+            n_temperatures=n_temperatures,
+            rng=annealing_seed(run, epoch),
+            n_threads=1,
+        )
+    return Record(
+        epoch=epoch,
+        log_likelihood=-mean_free_energy(rbm, points) - log_z.value,
+        validation=math.nan if held_out is None else -mean_free_energy(rbm, held_out) - log_z.value,
+        gradient_norm=math.nan,
+        weight_norm=float(np.linalg.norm(rbm.weights)),
+        seconds=state.seconds,
+        error=log_z.error,
+    )
+
+
+class _Keeper:
+    """Keeps the state of a run: on the disk now and then, and when it is to stop.
+
+    Time is that of the processor, so that a pause of the process does not count.
+    """
+
+    def __init__(self, path: Path | None, stop: Stop) -> None:
+        self._path, self._stop = path, stop
+        self._parent = os.getppid()
+        self._before, self._began = 0.0, time.process_time()
+        self._saved = self._looked = time.monotonic()
+        if stop.due():
+            raise Stopped
+
+    @property
+    def seconds(self) -> float:
+        """The time spent, that before an interruption included."""
+        return self._before + time.process_time() - self._began
+
+    def load(self) -> TrainState | None:
+        """The state that an interrupted run left; None if there is none, or none that can be used."""
+        if self._path is None or not self._path.exists():
+            return None
+        try:
+            state = load_checkpoint(self._path)
+        except ValueError:
+            self._path.unlink()
+            return None
+        self._before = state.seconds
+        return state
+
+    def save(self, state: TrainState, *, at_once: bool = False) -> None:
+        """Save the state if that is due, or at once."""
+        now = time.monotonic()
+        if self._path is not None and (at_once or now - self._saved >= SAVE_SECONDS):
+            replace(state, seconds=self.seconds).save(self._path)
+            self._saved = now
+
+    def watch(self, steps: Iterator[TrainState], start: RBM | TrainState) -> TrainState:
+        """Take all steps; the last state. Where there are none, ``start`` is that."""
+        state = start if isinstance(start, TrainState) else None
+        try:
+            for state in steps:
+                now = time.monotonic()
+                if now - self._looked >= LOOK_SECONDS:
+                    self._looked = now
+                    self.save(state)
+                    # Where the parent is gone nobody waits for the result.
+                    if self._stop.due() or os.getppid() != self._parent:
+                        raise Stopped
+        except (Stopped, KeyboardInterrupt):
+            if state is not None:
+                self.save(state, at_once=True)
+            raise
+        assert state is not None
+        return state

@@ -1,0 +1,299 @@
+"""Sweeps: what is missing is run, once; whatever happens on the way, the records are the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from paramagnet import log_likelihood
+from paramagnet.cli import app
+from paramagnet.experiments import run as run_module
+from paramagnet.experiments.executors import InProcess, LocalProcesses
+from paramagnet.experiments.points import load_points
+from paramagnet.experiments.run import Stop, Stopped, execute, state_file
+from paramagnet.experiments.seeds import learning_seed, weight_seed
+from paramagnet.experiments.spec import parse_spec
+from paramagnet.experiments.store import Store
+from paramagnet.experiments.sweep import run_sweep
+from paramagnet.initializers import initialize
+from paramagnet.learning.optimizer import Adam
+from paramagnet.learning.training import train
+
+EXACT = """
+trials = 2
+[data]
+name = "toy"
+n_points = 40
+held_out = "fresh"
+held_out_points = 20
+[machine]
+n_hidden = [2, 3]
+gains = [0.5, 1.0]
+rivals = ["xavier"]
+[learning]
+learning_rate = 0.1
+batch_size = 10
+[measurement]
+epochs = [3, 6]
+curve = 4
+"""
+SAMPLED = EXACT.replace(
+    "batch_size = 10", 'batch_size = 10\ngradient = "pcd"\nn_chains = 50\nn_steps = 2\nn_relax = 5'
+).replace(
+    "curve = 4",
+    'curve = 4\nlog_partition = "mais"\nn_samples = 60\nn_temperatures = 30\n'
+    "curve_samples = 20\ncurve_temperatures = 10",
+)
+SPECS = {"exact": EXACT, "sampled": SAMPLED}
+
+
+def outcome(records):
+    """Records without what differs from one execution to the next, sorted."""
+    plain = (replace(record, seconds=0.0, finished="", commit="") for record in records)
+    return sorted(record.to_line() for record in plain)
+
+
+def sweep(spec, path, executor=None, **options):
+    with Store(path) as store:
+        return run_sweep(list(spec.runs()), store, executor or InProcess(), sweep=spec.name, **options)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The records of sweeps that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    results = {}
+    for name, text in SPECS.items():
+        assert sweep(parse_spec(text, name), folder / f"{name}.jsonl").finished
+        results[name] = outcome(Store(folder / f"{name}.jsonl").records())
+        assert len(results[name]) == 12
+    return results
+
+
+def test_a_run_is_what_the_public_functions_give():
+    run = next(parse_spec(EXACT, "tiny").runs())
+    record = execute(run, sweep="tiny")
+    points, held_out = load_points(run)
+    start = initialize(20, 2, gain=0.5, rng=weight_seed(run))
+    result = train(start, points, epochs=6, optimizer=Adam(0.1), batch_size=10, rng=learning_seed(run))
+    assert record.epochs == (0, 1, 2, 3, 6)
+    assert record.log_likelihood[-1] == float(log_likelihood(result.rbm, points))
+    assert record.held_out[-1] == float(log_likelihood(result.rbm, held_out))
+    assert record.error == (0.0,) * 5
+    assert record.sigma == pytest.approx(np.std(start.weights), rel=0.5)
+    assert record.environment.startswith("Python 3")
+
+
+def test_estimates_agree_with_exact_values_within_their_errors():
+    run = next(parse_spec(SAMPLED, "tiny").runs())
+    estimated = execute(run)
+    exact = execute(replace(run, measurement=replace(run.measurement, log_partition="exact")))
+    assert exact.error == (0.0,) * 5
+    for value, error, truth in zip(
+        estimated.log_likelihood, estimated.error, exact.log_likelihood, strict=True
+    ):
+        assert error > 0.0
+        assert abs(value - truth) < 4.0 * error
+    assert [error < 0.1 for error in estimated.error][3:] == [True, True]
+
+
+def test_initial_scales_share_their_normal_draws():
+    half, full, rival = (
+        execute(run)
+        for run in parse_spec(EXACT, "tiny").runs(trials=1)
+        if run.n_hidden == 2 and run.trial == 0
+    )
+    assert full.sigma == 2.0 * half.sigma
+    assert rival.sigma == pytest.approx(np.sqrt(2.0 / 22.0))
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_what_is_done_is_not_done_again(name, whole, tmp_path):
+    spec, path = parse_spec(SPECS[name], name), tmp_path / "a.jsonl"
+    short = replace(spec, trials=1)
+    assert sweep(short, path).new == 6
+    seen = []
+    result = sweep(spec, path, callback=seen.append)
+    assert (result.done, result.total, result.new) == (12, 12, 6)
+    assert (seen[0].done, seen[-1].done) == (6, 12)
+    assert outcome(Store(path).records()) == whole[name]
+    assert sweep(spec, path).new == 0
+
+
+@pytest.mark.parametrize("name", list(SPECS))
+def test_runs_go_on_from_where_they_were_stopped(name, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "LOOK_SECONDS", 0.0)
+    spec = parse_spec(SPECS[name], name)
+    run = list(spec.runs())[-1]
+    stop_file = tmp_path / "stop"
+    steps, stops = 0, 0
+
+    class AfterSomeSteps(Stop):
+        def due(self):
+            nonlocal steps
+            steps += 1
+            return steps % 6 == 0
+
+    while True:
+        try:
+            record = execute(run, sweep=name, states=str(tmp_path), stop=AfterSomeSteps(file=str(stop_file)))
+            break
+        except Stopped:
+            stops += 1
+            assert state_file(tmp_path, run).exists() or steps % 6 == 0
+    assert stops > 3
+    assert outcome([record])[0] in whole[name]
+
+
+def test_a_damaged_state_is_thrown_away(whole, tmp_path):
+    run = next(parse_spec(EXACT, "exact").runs())
+    state_file(tmp_path, run).write_bytes(b"rubbish")
+    assert outcome([execute(run, sweep="exact", states=str(tmp_path))])[0] in whole["exact"]
+
+
+def test_a_deadline_ends_a_sweep(tmp_path):
+    result = sweep(parse_spec(EXACT, "exact"), tmp_path / "a.jsonl", deadline=time.time() - 1.0)
+    assert (result.done, result.finished) == (0, False)
+
+
+def test_runs_that_diverge_are_reported_and_the_rest_is_done(tmp_path):
+    spec = parse_spec(EXACT.replace("learning_rate = 0.1", "learning_rate = 1e13"), "wild")
+    result = sweep(spec, tmp_path / "a.jsonl")
+    assert (result.done, len(result.failures)) == (0, 12)
+    assert all("Training diverged" in message for message in result.failures.values())
+
+
+def test_processes_give_the_same_records(whole, tmp_path):
+    executor = LocalProcesses(2)
+    try:
+        for name, text in SPECS.items():
+            sweep(parse_spec(text, name), tmp_path / f"{name}.jsonl", executor)
+            assert outcome(Store(tmp_path / f"{name}.jsonl").records()) == whole[name]
+    finally:
+        executor.shutdown()
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path):
+    spec = parse_spec(EXACT.replace("trials = 2", "trials = 6"), "exact")
+    path, executor = tmp_path / "a.jsonl", LocalProcesses(2)
+    killed = []
+
+    def kill(progress):
+        if progress.new >= 4 * (len(killed) + 1) and len(killed) < 2:
+            victim = next(iter(executor._pool._processes))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+    try:
+        result = sweep(spec, path, executor, callback=kill)
+    finally:
+        executor.shutdown()
+    assert len(killed) == 2
+    assert result.finished
+    records = Store(path).records()
+    assert len({record.digest for record in records}) == len(records) == 36
+    assert sweep(spec, tmp_path / "b.jsonl").finished
+    assert outcome(records) == outcome(Store(tmp_path / "b.jsonl").records())
+
+
+# Killing the whole sweep
+
+DRIVER = """
+import sys
+from pathlib import Path
+from paramagnet.experiments import run
+from paramagnet.experiments.executors import local_executor
+from paramagnet.experiments.spec import read_spec
+from paramagnet.experiments.store import Store
+from paramagnet.experiments.sweep import run_sweep
+
+run.SAVE_SECONDS = run.LOOK_SECONDS = 0.0
+if __name__ == "__main__":
+    spec, jobs = read_spec(Path(sys.argv[1])), int(sys.argv[3])
+    executor = local_executor(jobs)
+    print("ready", flush=True)
+    with Store(sys.argv[2]) as store:
+        run_sweep(list(spec.runs()), store, executor, sweep=spec.name)
+    executor.shutdown()
+"""
+
+
+def kill_and_resume(folder: Path, name: str, jobs: int, moments: list[float]):
+    """Sweeps in a process of their own, killed after so many seconds each; then one to the end."""
+    (folder / "driver.py").write_text(DRIVER)
+    (folder / f"{name}.toml").write_text(SPECS[name])
+    command = [sys.executable, "-W", "ignore", str(folder / "driver.py")]
+    command += [str(folder / f"{name}.toml"), str(folder / "a.jsonl"), str(jobs)]
+    for seconds in moments:
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(seconds)
+            process.kill()
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return outcome(Store(folder / "a.jsonl").records())
+
+
+def test_a_sweep_that_is_killed_goes_on(whole, tmp_path):
+    chance = random.Random(5)
+    moments = [chance.uniform(0.05, 0.6) for _ in range(2)]
+    assert kill_and_resume(tmp_path, "sampled", 1, moments) == whole["sampled"]
+    assert not list((tmp_path / ".state").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(SPECS))
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_sweep_that_is_killed_ten_times_goes_on(name, jobs, whole, tmp_path):
+    chance = random.Random(7)
+    moments = [chance.uniform(0.02, 1.0) for _ in range(10)]
+    assert kill_and_resume(tmp_path, name, jobs, moments) == whole[name]
+
+
+# The command line
+
+
+def test_reproduce_runs_a_specification(whole, tmp_path):
+    (tmp_path / "exact.toml").write_text(EXACT)
+    command = ["reproduce", str(tmp_path / "exact.toml"), "--jobs", "1", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, [*command, "--trials", "1"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "exact: 6 of 6 runs, 6 new in " in result.output
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert "exact: 12 of 12 runs, 6 new in " in result.output
+    records = Store(tmp_path / "out" / "exact.jsonl").records()
+    assert outcome(records) == whole["exact"]
+    assert {record.sweep for record in records} == {"exact"}
+
+
+def test_reproduce_quick_takes_two_trials_of_the_paper_s_cells(tmp_path):
+    (tmp_path / "exact.toml").write_text(EXACT.replace("trials = 2", "trials = 5"))
+    command = ["reproduce", str(tmp_path / "exact.toml"), "--jobs", "1", "--out", str(tmp_path), "--quick"]
+    assert "exact: 8 of 8 runs" in CliRunner().invoke(app, command, catch_exceptions=False).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["toys"],
+            "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, or the path of a .toml file",
+        ),
+        (["toy", "--trials", "0"], "`--trials` must be a positive integer, got 0"),
+        (["toy", "--jobs", "0"], "`--jobs` must be a positive integer, got 0"),
+        (["toy", "--minutes", "-1"], "`--minutes` must be positive, got -1"),
+    ],
+)
+def test_reproduce_says_what_is_wrong(arguments, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
