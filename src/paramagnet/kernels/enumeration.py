@@ -11,13 +11,13 @@ number of states that can be summed at all, unless there are thousands of summed
 
 from __future__ import annotations
 
+import _thread
 import functools
 import math
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,9 @@ IntArray = npt.NDArray[np.int64]
 Levels = tuple[float, float]
 Progress = Callable[[float], None]
 
-ROW_BITS = 10  # their table stays in the second-level cache; more only to avoid millions of blocks
+ROW_BITS = 9  # their tables stay in the second-level cache, and threads have 2**(k - 15) blocks to share
 MAX_TABLE = 2**20  # numbers, 8 MB
-MIN_TASKS, MAX_TASKS = 16, 256
+MIN_TASKS, MAX_TASKS = 32, 256
 # Costs are states times summed units, about 0.2 ns each. A task should have at least TASK (3 ms). Below
 # FOR_THREADS (1 ms) starting threads costs more than they save; up to AT_ONCE (50 ms) a single call does it
 # all, beyond it Python looks in between: Ctrl-C works.
@@ -42,6 +42,7 @@ FOR_THREADS = 2**22
 AT_ONCE = 2**28
 TASK = 2**24
 ROUGH_SECONDS = 2e-10
+SPINS = 300  # looks at another thread's end, about a microsecond each, before waiting for it
 
 
 class _Bits:
@@ -97,7 +98,12 @@ class _Bits:
     ) -> Iterator[Any]:
         """Yield ``work(first, last)`` for ranges that cover all blocks, in order."""
         tasks = [(i, i + self.task_size) for i in range(0, self.n_blocks, self.task_size)]
-        return _run(work, tasks, n_threads if self.cost >= FOR_THREADS else 1, progress)
+        return _run(work, tasks, self.n_workers(n_threads), progress)
+
+    def n_workers(self, n_threads: int) -> int:
+        """As many threads as are of use."""
+        n_tasks = -(-self.n_blocks // self.task_size)
+        return min(n_threads, n_tasks) if self.cost >= FOR_THREADS else 1
 
     def at_once(self, n_threads: int, progress: Progress | None) -> bool:
         """Whether one call of the compiled code should take all blocks."""
@@ -152,6 +158,7 @@ def _run(
         return
     waiting = deque(range(n_tasks))
     finished: dict[int, Any] = {}
+    failures: list[BaseException] = []
 
     def take() -> bool:
         try:
@@ -161,28 +168,44 @@ def _run(
         finished[i] = work(*tasks[i])
         return True
 
-    def take_all() -> None:
-        while take():
-            pass
-
-    with ThreadPoolExecutor(n_threads - 1) as pool:
+    def assist(ended: Any) -> None:
         try:
-            others = [pool.submit(take_all) for _ in range(n_threads - 1)]
-            n_done = 0
             while take():
-                while n_done in finished:
-                    yield finished.pop(n_done)
-                    n_done += 1
-                if progress is not None and n_done < n_tasks:
-                    progress(n_done / n_tasks)
-            for other in others:
-                other.result()
-            for i in range(n_done, n_tasks):
-                yield finished.pop(i)
-            if progress is not None:
-                progress(1.0)
+                pass
+        except BaseException as failure:
+            failures.append(failure)
+            waiting.clear()
         finally:
-            waiting.clear()  # after an exception the others stop at the end of their task
+            ended.release()
+
+    # `threading.Thread.start` waits until the new thread runs, which takes as long as a tenth of a small sum.
+    others = [_thread.allocate_lock() for _ in range(n_threads - 1)]
+    for ended in others:
+        ended.acquire()
+        _thread.start_new_thread(assist, (ended,))
+    try:
+        n_done = 0
+        while take():
+            while n_done in finished:
+                yield finished.pop(n_done)
+                n_done += 1
+            if progress is not None and n_done < n_tasks:
+                progress(n_done / n_tasks)
+    finally:
+        waiting.clear()  # after an exception the others stop at the end of their task
+        for ended in others:
+            for _ in range(SPINS):  # they are at their last task: asleep, this thread would be woken late
+                if ended.acquire(blocking=False):
+                    break
+                time.sleep(0.0)
+            else:
+                ended.acquire()
+    if failures:
+        raise failures[0]
+    for i in range(n_done, n_tasks):
+        yield finished.pop(i)
+    if progress is not None:
+        progress(1.0)
 
 
 def _share(progress: Progress | None, start: float, stop: float) -> Progress | None:
@@ -243,9 +266,13 @@ def moments(
         reference = power + math.frexp(sums.sum())[1]
         progress = _share(progress, 0.3, 1.0)
 
+    # New memory costs a thread more than sums: each page of it is fetched from the system.
+    spaces = deque(np.empty(partition.space_for(tables)) for _ in range(bits.n_workers(n_threads)))
+
     def work(first: int, last: int) -> FloatArray:
-        part = np.zeros((k + 1, m + 1))
-        partition.sum_moments(tuple(tables), (first, last), bits.task_size, bits.row_bits, reference, part)
+        part, space, size = np.zeros((k + 1, m + 1)), spaces.pop(), bits.task_size
+        partition.sum_moments(tuple(tables), (first, last), size, bits.row_bits, reference, space, part)
+        spaces.append(space)
         return part
 
     if bits.at_once(n_threads, progress):

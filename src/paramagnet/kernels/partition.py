@@ -33,6 +33,7 @@ HALF = LANES // 2
 QUAD = 4 * LANES
 COLUMN_BITS = 6
 COLUMNS = 1 << COLUMN_BITS  # of a block; their factors and sums stay in the first-level cache
+PAGE = 512  # doubles
 NOTHING = -(1 << 40)  # the power of two of a column that does not exist
 
 
@@ -245,9 +246,18 @@ def _aligned(size: int, line: int) -> Any:
     factors 8, column sums 16 means: what is loaded for ``j`` shares these bits with stores long past or yet
     to come.
     """
-    buffer = np.empty(size + 512)
-    first = (8 * line - (buffer.ctypes.data >> 3)) & 511
+    return _align(np.empty(size + PAGE), size, line)
+
+
+@kernel
+def _align(buffer: Any, size: int, line: int) -> Any:
+    first = (8 * line - (buffer.ctypes.data >> 3)) & (PAGE - 1)
     return buffer[first : first + size]
+
+
+def space_for(tables: Tables) -> int:
+    """How many doubles `sum_moments` needs beside its small arrays."""
+    return int(tables.row_power.size * (tables.scale.size + 1)) + PAGE
 
 
 @kernel
@@ -468,19 +478,19 @@ def sum_weights(
 
 @kernel
 def sum_moments(
-    tables: Any, blocks: tuple[int, int], size: int, n_row_bits: int, reference: int, result: Any
+    tables: Any, blocks: tuple[int, int], size: int, n_row_bits: int, reference: int, space: Any, result: Any
 ) -> None:
     """Add blocks of columns to ``result[i, j]``, the sum of ``s_i`` times the weight without factor ``j``.
 
     The last row has 1 in place of ``s_i``, the last column the whole weight; all divided by ``2**reference``.
     Each ``size`` blocks are summed on their own and then added: the result does not depend on how such tasks
-    were shared out among calls.
+    were shared out among calls. ``space`` is `space_for` doubles to work in, with anything in them.
     """
     t = Tables(*tables)
     n_bits, m, n_quads = result.shape[0] - 1, t.scale.size, t.row_power.size // 4
     n_low = min(n_bits - n_row_bits, COLUMN_BITS)
     s = _make_scratch(t)
-    rows, columns = _aligned(4 * n_quads * (m + 1), 0), _aligned((m + 1) * COLUMNS, 16)
+    rows, columns = _align(space, 4 * n_quads * (m + 1), 0), _aligned((m + 1) * COLUMNS, 16)
     none, part = np.empty(0, np.int64), np.zeros((n_bits + 1, m + 1))
     for block in range(blocks[0], blocks[1]):
         columns[:] = 0.0
