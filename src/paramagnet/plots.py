@@ -162,3 +162,139 @@ def _plot_means(data: npt.NDArray[Any], names: Sequence[str]) -> Any:
     axis.set_ylabel("mean")
     axis.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a curve is drawn: so that it is told apart in black and white, and by colour-blind readers."""
+
+    colour: str
+    line: str
+    marker: str
+    heavy: bool = False
+
+
+@dataclass(frozen=True)
+class Band:
+    """A mean against the epoch with the range to shade around it."""
+
+    x: npt.ArrayLike
+    mean: npt.ArrayLike
+    low: npt.ArrayLike
+    high: npt.ArrayLike
+    label: str
+    look: Look
+
+
+@dataclass(frozen=True)
+class BandPanel:
+    """Bands that share axes.
+
+    The x axis is logarithmic and begins at ``first``; where that is 0, the epoch 0 stands before 1.
+    ``bottom`` and ``top`` bound the y axis where curves leave it; beyond ``linear`` it is logarithmic.
+    """
+
+    title: str
+    bands: Sequence[Band]
+    bottom: float | None = None
+    top: float | None = None
+    first: float = 0.0
+    linear: float | None = None
+
+
+def plot_bands(
+    rows: Sequence[Sequence[BandPanel]], *, y_labels: Sequence[str], x_label: str = "epoch"
+) -> Any:
+    """Rows of panels, one legend below all of them."""
+    from matplotlib.figure import Figure
+
+    n_columns = max(len(row) for row in rows)
+    width = 6.0 if n_columns == 1 else min(11.0, 3.7 * n_columns)
+    figure = Figure(figsize=(width, 2.8 * len(rows) + 0.7), layout="constrained")
+    axes = figure.subplots(len(rows), n_columns, squeeze=False)
+    shown: dict[str, Any] = {}
+    for line_of_axes, row, y_label in zip(axes, rows, y_labels, strict=True):
+        for axis, panel in zip(line_of_axes, row, strict=False):
+            _draw_bands(axis, panel, shown)
+            axis.set_xlabel(x_label)
+        for axis in line_of_axes[len(row) :]:
+            axis.set_visible(False)
+        line_of_axes[0].set_ylabel(y_label)
+    n = 5 if n_columns > 1 else 3
+    figure.legend(
+        shown.values(),
+        shown.keys(),
+        loc="outside lower center",
+        ncols=n,
+        frameon=False,
+        handlelength=3.2,
+    )
+    return figure
+
+
+def _draw_bands(axis: Any, panel: BandPanel, shown: dict[str, Any]) -> None:
+    last = 1.0
+    for band in panel.bands:
+        look = band.look
+        x, mean = np.asarray(band.x, dtype=float), np.asarray(band.mean, dtype=float)
+        last = max(last, float(x.max(initial=1.0)))
+        (line,) = axis.plot(
+            x, mean, color=look.colour, linestyle=look.line, marker=look.marker, markersize=3.5, markevery=2,
+            linewidth=2.2 if look.heavy else 1.3, zorder=3 if look.heavy else 2,
+        )  # fmt: skip
+        axis.fill_between(x, band.low, band.high, color=look.colour, alpha=0.15, linewidth=0.0)
+        shown.setdefault(band.label, line)
+    if panel.first > 0.0:
+        axis.set_xscale("log")
+        steps = (step * 10.0**power for power in range(5) for step in (1, 2, 5))
+        ticks = [tick for tick in steps if panel.first <= tick <= last]
+    else:
+        axis.set_xscale("symlog", linthresh=1.0, linscale=0.4)
+        ticks = [tick for tick in (0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0) if tick <= last]
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_xticks([], minor=True)
+    axis.set_xlim(panel.first, max(last, 1.01 * panel.first))
+    if panel.linear is not None:
+        axis.set_yscale("symlog", linthresh=panel.linear, linscale=0.6)
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.axhline(0.0, color="0.5", linewidth=0.8, zorder=0)
+    axis.set_ylim(panel.bottom, panel.top)
+    axis.set_title(panel.title, fontsize="medium")
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def plot_patterns(patterns: npt.NDArray[Any], titles: Sequence[str]) -> Any:
+    """Patterns of two values as rows of squares, the larger value dark."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.0, 0.55 * len(patterns) + 0.2), layout="constrained")
+    axes = figure.subplots(len(patterns), 1, squeeze=False)[:, 0]
+    for axis, pattern, title in zip(axes, patterns, titles, strict=True):
+        axis.pcolormesh(
+            np.asarray(pattern, dtype=float)[None, :], cmap="binary", vmin=-1.4, vmax=1.4,
+            edgecolors="0.5", linewidth=0.6,
+        )  # fmt: skip
+        axis.set_aspect("equal")
+        axis.set_xticks([])
+        axis.set_yticks([])
+        axis.set_ylabel(title, rotation=0, ha="right", va="center")
+        axis.spines[:].set_visible(False)
+    return figure
+
+
+def figure_as_svg(figure: Any, name: str) -> str:
+    """The figure as SVG for a page: black becomes the page's text colour, the ground is left clear.
+
+    ``name`` makes the identifiers inside it the same in every run, and others than those of other figures.
+    """
+    import matplotlib
+
+    drawn = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+        figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = drawn.getvalue()
+    text = text[text.index("<svg") :]
+    for black in ("#000000", "black"):
+        text = text.replace(f"stroke: {black}", "stroke: currentColor")
+        text = text.replace(f"fill: {black}", "fill: currentColor")
+    return text

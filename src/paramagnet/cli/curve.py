@@ -8,12 +8,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from paramagnet.plots import Curve, Panel, check_figure_path, plot_panels, save_figure
-from paramagnet.theory.response import layer_correlation, layer_correlation_slope
-from paramagnet.theory.scale import find_beta_max
+from paramagnet.experiments.figures import draw_layer_correlation
+from paramagnet.plots import check_figure_path, save_figure
 from paramagnet.units import as_unit
-
-_EPSILONS = (1e-2, 1e-3, 1e-4)
 
 
 def curve(
@@ -48,43 +45,6 @@ def draw_curves(
     beta_stop: float = 0.0,
 ) -> None:
     """Write the figure; shared with the demo."""
-    if as_unit(hidden, "hidden").symmetric:
-        if hidden_bias:
-            raise ValueError("`--hidden-bias` is for bit hidden units; with spins b = c = eps is drawn.")
-        panels = [_spin_panel(a, beta_stop) for a in alpha or [0.5, 1.0, 1.5]]
-        y_label = r"$|\chi_{vh}|/\epsilon$ at $b = c = \epsilon$"
-    else:
-        panels = [_bit_panel(a, hidden_bias or [0.0, -5.0], beta_stop) for a in alpha or [0.5, 1.0, 2.0]]
-        y_label = r"$|\partial\chi_{vh}/\partial b|$ at $b = 0$"
-    figure = plot_panels(panels, x_label=r"$\beta$", y_label=y_label)
-    save_figure(figure, out)
-
-
-def _bit_panel(alpha: float, biases: list[float], stop: float) -> Panel:
-    maxima = [find_beta_max(alpha, c=c) for c in biases]
-    if not stop:
-        stop = max(8.0, 1.3 * max((m.beta for m in maxima if np.isfinite(m.beta)), default=0.0))
-    beta = np.linspace(0.02, stop, 400)
-    curves = []
-    for c, maximum in zip(biases, maxima, strict=True):
-        label = f"c = {c:g}"
-        mark = None
-        if np.isfinite(maximum.value) and maximum.beta <= stop:
-            mark = (maximum.beta, abs(maximum.value))
-            label += rf", $\beta_{{max}}$ = {maximum.beta:.3f}"
-        curves.append(Curve(beta, np.abs(layer_correlation_slope(beta, alpha, c=c)), label, mark))
-    return Panel(rf"$\alpha$ = {alpha:g}", curves)
-
-
-def _spin_panel(alpha: float, stop: float) -> Panel:
-    critical = find_beta_max(alpha, hidden="spin").beta
-    stop = stop or max(2.5, 1.4 * critical)
-    beta = np.union1d(np.linspace(0.02, stop, 300), critical * (1.0 + 0.2 * np.linspace(-1, 1, 201) ** 3))
-    beta = beta[beta <= stop]
-    curves = []
-    for eps in _EPSILONS:
-        y = np.abs(layer_correlation(beta, alpha, hidden="spin", b=eps, c=eps)) / eps
-        top = int(np.argmax(y))
-        curves.append(Curve(beta, y, rf"$\epsilon$ = {eps:g}", (float(beta[top]), float(y[top]))))
-    title = rf"$\alpha$ = {alpha:g}, $\beta_{{critical}}$ = {critical:.3f}"
-    return Panel(title, curves, at=critical if critical <= stop else None)
+    if as_unit(hidden, "hidden").symmetric and hidden_bias:
+        raise ValueError("`--hidden-bias` is for bit hidden units; with spins b = c = eps is drawn.")
+    save_figure(draw_layer_correlation(hidden, alpha, hidden_bias, beta_stop), out)

@@ -223,9 +223,14 @@ def _read_own(path: str | os.PathLike[str], label: Label, header: bool | None) -
 # The named sets
 
 
-def _draw_toy(n_points: int, rng: np.random.Generator) -> Table:
+def toy_patterns() -> FloatArray:
+    """The four patterns of 20 spins that the toy data are flipped from, [Y25] fig:4BD."""
     half = np.ones(10)
-    patterns = np.array([np.r_[half, half], np.r_[-half, -half], np.r_[half, -half], np.r_[-half, half]])
+    return np.array([np.r_[half, half], np.r_[-half, -half], np.r_[half, -half], np.r_[-half, half]])
+
+
+def _draw_toy(n_points: int, rng: np.random.Generator) -> Table:
+    patterns = toy_patterns()
     labels = np.sort(np.arange(n_points, dtype=np.int64) % len(patterns))
     flips = rng.random((n_points, patterns.shape[1])) < TOY_FLIPS
     spins: FloatArray = np.where(flips, -1.0, 1.0) * patterns[labels]

@@ -73,3 +73,41 @@ def read_log_likelihoods() -> list[PaperLogLikelihood]:
         )
         for row in _read("log_likelihoods.csv")
     ]
+
+
+LIKELIHOOD_MISPRINTS = {
+    ("MNIST_binary", -2.5, 0.25, 40): "-515.07 at 40 epochs is below the untrained machine and then jumps to "
+    "-136.05 at 80; neighbouring cells suggest about -151",
+    ("MNIST_binary", -2.5, 0.25, 100): "-313.46 at 100 epochs falls from -136.05 at 80; neighbouring cells "
+    "suggest about -131",
+}
+
+
+def misprint_of(cell: PaperLogLikelihood) -> str:
+    """Why a printed log-likelihood cannot be what was meant; empty where nothing speaks against it."""
+    return LIKELIHOOD_MISPRINTS.get((cell.table, cell.c, cell.gain, cell.epoch), "")
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table of section 4: its number and label, and over how many trials its values are averages."""
+
+    number: int
+    key: str
+    sweep: str
+    dataset: str
+    title: str
+    n_trials: int
+
+
+PAPER_TABLES = (
+    PaperTable(1, "toy_ising_c=0", "toy_spin", "toy", "Toy data, spin hidden units, c = 0", 100),
+    PaperTable(2, "toy_binary_c=0", "toy_bit_c0", "toy", "Toy data, bit hidden units, c = 0", 100),
+    PaperTable(3, "toy_binary_c=-5", "toy_bit_c5", "toy", "Toy data, bit hidden units, c = -5", 100),
+    PaperTable(4, "db_ising_c=0", "drybean_spin", "drybean", "Dry Bean, spin hidden units", 150),
+    PaperTable(5, "db_binary", "drybean_bit", "drybean", "Dry Bean, bit hidden units", 150),
+    PaperTable(6, "ULC_ising_c=0", "ulc_spin", "ulc", "Urban Land Cover, spin hidden units", 50),
+    PaperTable(7, "ULC_binary", "ulc_bit", "ulc", "Urban Land Cover, bit hidden units", 50),
+    PaperTable(8, "MNIST_ising_c=0", "mnist_spin", "mnist", "MNIST, spin hidden units", 30),
+    PaperTable(9, "MNIST_binary", "mnist_bit", "mnist", "MNIST, bit hidden units", 30),
+)
