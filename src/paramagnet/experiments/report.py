@@ -1,0 +1,199 @@
+"""The report: what was run, every table and figure beside the paper's, verdicts, misprints, and gaps.
+
+Everything in it comes from the records; nothing is filled in where there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from paramagnet.experiments.cells import Runs, Start, group_runs
+from paramagnet.experiments.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
+from paramagnet.experiments.document import write_markdown as write_document
+from paramagnet.experiments.paper import PAPER_TABLES, PaperTable
+from paramagnet.experiments.report_sections import (
+    Blocks,
+    figure_sections,
+    judged_table,
+    own_sweeps,
+    table_sections,
+)
+from paramagnet.experiments.report_text import (
+    RULE,
+    describe_runs,
+    is_about_draws,
+    list_misprints,
+    list_missing,
+    span,
+)
+from paramagnet.experiments.sheet import Sheet, plain_sheet
+from paramagnet.experiments.spec import paper_specs, read_spec
+from paramagnet.experiments.store import RunRecord, Store
+from paramagnet.experiments.tables import Column, held_out_table, rivals_table, to_sheet
+from paramagnet.experiments.verdict import Verdict, dataset_spreads, judge_table
+from paramagnet.experiments.writers import to_csv, to_latex
+
+
+def read_results(folder: str | Path) -> list[RunRecord]:
+    """All records in the stores of a folder."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileNotFoundError(f"`results` must be a folder with records, got {str(path)!r}.")
+    records = [record for store in sorted(path.glob("*.jsonl")) for record in Store(store).records()]
+    if not records:
+        raise ValueError(
+            f"There are no records in {str(path)!r}, so there is nothing to report. Make some with "
+            "`paramagnet reproduce`."
+        )
+    return records
+
+
+def judge_results(records: Sequence[RunRecord]) -> tuple[Verdict, ...]:
+    """The verdicts on all tables of the paper."""
+    spreads, n_datasets = _spreads(records)
+    verdicts = []
+    for table in PAPER_TABLES:
+        runs = _runs_of(records, table)
+        if table.dataset == "toy":
+            verdicts.append(judge_table(table, runs, spreads=spreads, n_datasets=n_datasets))
+        else:
+            verdicts.append(judge_table(table, runs))
+    return tuple(verdicts)
+
+
+def _spreads(records: Sequence[RunRecord]) -> tuple[dict[tuple[Start, Column], float], int]:
+    spreads: dict[tuple[Start, Column], float] = {}
+    n_draws = 0
+    for name in filter(is_about_draws, paper_specs()):
+        part = [record for record in records if record.sweep == name]
+        if part:
+            found, count = dataset_spreads(part, read_spec(name).data.datasets)
+            spreads |= found
+            n_draws = max(n_draws, count)
+    return spreads, n_draws
+
+
+def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:
+    return group_runs(record for record in records if record.table == table.key)
+
+
+def make_report(records: Sequence[RunRecord], *, notes: str = "", figures: bool = True) -> Document:
+    """The report on these records.
+
+    Parameters
+    ----------
+    records : of any sweeps
+    notes : findings in plain Markdown, put before the tables
+    figures : whether to draw; needs matplotlib
+    """
+    if not records:
+        raise ValueError("`records` must hold at least one run, got none.")
+    verdicts = judge_results(records)
+    shown = [verdict for verdict in verdicts if _runs_of(records, verdict.table)]
+    sheet, bullets = describe_runs(records)
+    sections = [_summary(shown), *parse_notes(notes), Section("What was run", (sheet, Bullets(bullets)))]
+    for verdict in shown:
+        sections += table_sections(verdict, _runs_of(records, verdict.table), figures)
+    if figures:
+        sections += figure_sections(records)
+    sections += own_sweeps(records, figures)
+    sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
+    missing = list_missing(verdicts, records)
+    nothing = Paragraph("Nothing: every cell and figure has the paper's number of trials.")
+    sections.append(Section("What is missing", (Bullets(missing),) if missing else (nothing,)))
+    return Document(
+        "Dataset-free initial weights of restricted Boltzmann machines: a reproduction",
+        "Every table and figure of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization "
+        "on Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again "
+        "with paramagnet. Made from records by `paramagnet report`.",
+        tuple(sections),
+    )
+
+
+def _summary(verdicts: Sequence[Verdict]) -> Section:
+    blocks: Blocks = []
+    compared = sum(len(verdict.comparisons) for verdict in verdicts)
+    if compared:
+        agreeing = sum(verdict.n_agreeing for verdict in verdicts)
+        blocks.append(
+            Paragraph(
+                f"**{agreeing} of {compared}** differences between a cell and the β_max row agree with the "
+                f"paper's ({100 * agreeing / compared:.1f} %). The paper's nine tables hold 276 of them."
+            )
+        )
+    if verdicts:
+        blocks.append(_verdict_sheet(verdicts))
+        blocks.append(Paragraph(RULE))
+    else:
+        blocks.append(Paragraph("No run belongs to a table of the paper, so there is nothing to compare."))
+    return Section("Verdict", tuple(blocks))
+
+
+def _verdict_sheet(verdicts: Sequence[Verdict]) -> Sheet:
+    rows = []
+    for verdict in verdicts:
+        counts = [comparison.n_trials for comparison in verdict.comparisons]
+        last_epoch = max(rank.column.epoch for rank in verdict.ranks)
+        last = [rank for rank in verdict.ranks if rank.column.epoch == last_epoch]
+        rows.append(
+            (
+                f"{verdict.table.number}",
+                verdict.table.title,
+                span(counts),
+                f"{verdict.table.n_trials}",
+                f"{verdict.n_agreeing} / {len(verdict.comparisons)}",
+                "-" if math.isnan(verdict.share) else f"{100 * verdict.share:.0f} %",
+                _count_ranks([rank.ours for rank in last if rank.ours is not None]),
+                _count_ranks([rank.paper for rank in last]),
+            )
+        )
+    heading = (
+        "Table", "data and machine", "trials", "paper's trials", "agreeing", "share", "rank of β_max",
+        "paper's rank",
+    )  # fmt: skip
+    note = "Ranks are among the five gains after the last epoch, one for each setting; equals share a rank."
+    return plain_sheet("verdicts", "Agreement with the paper, table by table", heading, rows, (note,))
+
+
+def _count_ranks(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks)) or "-"
+
+
+def write_report(
+    records: Sequence[RunRecord],
+    *,
+    page: str | Path | None = None,
+    markdown: str | Path | None = None,
+    notes: str = "",
+    figures: bool = True,
+) -> None:
+    """Write the report as one HTML page, as Markdown with figures beside it, or both."""
+    document = make_report(records, notes=notes, figures=figures)
+    if page is not None:
+        Path(page).write_text(to_page(document), encoding="utf-8")
+    if markdown is not None:
+        write_document(document, Path(markdown))
+
+
+def write_tables(records: Sequence[RunRecord], folder: str | Path) -> list[Path]:
+    """Write every table that has runs as ``.tex`` and ``.csv`` to ``folder``; the files written."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for verdict in judge_results(records):
+        runs = _runs_of(records, verdict.table)
+        if not runs:
+            continue
+        tables = (
+            judged_table(verdict, runs),
+            rivals_table(verdict.table, runs),
+            held_out_table(verdict.table, runs),
+        )
+        for table in tables:
+            stem = f"table{verdict.table.number}{table.key.removeprefix(verdict.table.key)}"
+            for name, text in ((f"{stem}.tex", to_latex(to_sheet(table))), (f"{stem}.csv", to_csv(table))):
+                (target / name).write_text(text, encoding="utf-8")
+                written.append(target / name)
+    return written
