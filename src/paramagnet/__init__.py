@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from paramagnet.data.files import read_data as read_data
     from paramagnet.data.files import read_table as read_table
     from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
+    from paramagnet.experiments.compare import InitializationComparison as InitializationComparison
+    from paramagnet.experiments.compare import compare_initializations as compare_initializations
     from paramagnet.initializers import SchemeReport as SchemeReport
     from paramagnet.initializers import compare_schemes as compare_schemes
     from paramagnet.initializers import initialize as initialize
@@ -121,6 +123,8 @@ _MODULE_OF = {
     "ConstantDataWarning": "data.binarize",
     "log_likelihood_bounds": "data.summary",
     "DownloadError": "data.download",
+    "compare_initializations": "experiments.compare",
+    "InitializationComparison": "experiments.compare",
 }
 
 __all__ = ["__version__", *_MODULE_OF]

@@ -9,9 +9,11 @@ import typer
 
 from paramagnet._version import __version__
 from paramagnet.cli.beta_max import beta_max
+from paramagnet.cli.compare import compare
 from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.report import report
 from paramagnet.cli.reproduce import reproduce
 from paramagnet.cli.sample import sample
 from paramagnet.cli.schemes import schemes
@@ -44,7 +46,7 @@ def _root(
 
 
 app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample, reproduce):
+for _command in (curve, table, schemes, train, evaluate, sample, compare, reproduce, report):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 

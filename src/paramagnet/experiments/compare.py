@@ -1,0 +1,277 @@
+"""Which initial weights suit a given data set: schemes and gains side by side, over the same trials.
+
+In a trial all starts see the same points in the same order, the same random numbers of the chains, and the
+same normal draws as weights, scaled; so differences are judged trial by trial.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paramagnet._checks import as_count, as_real
+from paramagnet.data.datasets import load_dataset
+from paramagnet.experiments.cells import (
+    GAINS,
+    RIVALS,
+    Runs,
+    Setting,
+    Start,
+    Summary,
+    group_runs,
+    paired_difference,
+    setting_of,
+    summarize,
+    values_at,
+)
+from paramagnet.experiments.executors import local_executor
+from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec, Spec
+from paramagnet.experiments.store import RunRecord, Store
+from paramagnet.experiments.sweep import SweepProgress, run_sweep
+from paramagnet.experiments.tables import Column, Table, make_table
+from paramagnet.learning.exact import estimate_seconds
+from paramagnet.learning.training import SECONDS_CHEAP
+
+RECORDS = "records.jsonl"
+_CURVE = 12  # epochs of the learning curve
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One start: its weights' standard deviation, its log-likelihoods, and how far it is behind the best.
+
+    ``behind`` is the best minus this one over the trials that both have.
+    """
+
+    start: Start
+    sigma: float
+    log_likelihood: Summary
+    held_out: Summary
+    behind: Summary
+
+    @property
+    def equals_best(self) -> bool:
+        """Whether it cannot be told from the best: no more than two standard errors behind.
+
+        With a single trial nothing can.
+        """
+        return self.behind.n_finite < 2 or self.behind.mean <= 2.0 * self.behind.error
+
+
+@dataclass(frozen=True, eq=False)
+class InitializationComparison:
+    """What came out: starts from the best to the worst, after ``epoch`` epochs.
+
+    ``failures`` say which runs diverged.
+    """
+
+    setting: Setting
+    epoch: int
+    standings: tuple[Standing, ...]
+    records: tuple[RunRecord, ...]
+    gradient: str
+    failures: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Start:
+        """The start with the largest mean log-likelihood."""
+        return self.standings[0].start
+
+    @property
+    def clear(self) -> bool:
+        """Whether the best is more than two standard errors ahead of every other."""
+        return not any(standing.equals_best for standing in self.standings[1:])
+
+    @property
+    def recommendation(self) -> str:
+        """In one or two sentences, with the uncertainty."""
+        first, *others = self.standings
+        name = plain_label(first.start)
+        n_trials = first.log_likelihood.n_finite
+        if not others:
+            return f"Only {name} was run, so there is nothing to choose."
+        if n_trials < 2:
+            return (
+                f"{name} is ahead after {self.epoch} epochs, but one trial shows no spread: run more trials "
+                "before you rely on it."
+            )
+        second = others[0]
+        lead = f"{second.behind.mean:.3g} +- {second.behind.error:.2g}"
+        if self.clear:
+            return (
+                f"Take {name}: after {self.epoch} epochs it is {lead} nats per point ahead of the next, "
+                f"{plain_label(second.start)} ({second.behind.n_finite} paired trials)."
+            )
+        equal = [standing for standing in others if standing.equals_best]
+        names = ", ".join(plain_label(standing.start) for standing in equal)
+        words = (
+            f"No clear winner: {name} is ahead after {self.epoch} epochs, but {names} cannot be told from it "
+            f"within two standard errors (next: {lead} nats per point behind, {n_trials} paired trials)."
+        )
+        if Start() in (first.start, *(standing.start for standing in equal)):
+            words += " beta_max, which needs no data to choose, is among them."
+        return words
+
+    @property
+    def runs(self) -> Runs:
+        """The records by setting and start."""
+        return group_runs(self.records)
+
+    def table(self) -> Table:
+        """Mean log-likelihoods at some of the epochs, for the writers."""
+        measured = sorted({epoch for record in self.records for epoch in record.epochs})
+        columns = [Column(self.setting, epoch) for epoch in measured[-1::-3][::-1] if epoch]
+        rows = [standing.start for standing in self.standings]
+        return make_table(
+            "comparison", f"Initial weights for {self.setting.dataset}", self.runs, rows, columns
+        )
+
+
+def plain_label(start: Start) -> str:
+    """The name of a start without Greek letters, for terminals."""
+    return start.label.replace("β_max", "beta_max")
+
+
+def compare_initializations(
+    data: Any,
+    n_hidden: int,
+    *,
+    visible: str = "spin",
+    hidden: str = "bit",
+    hidden_bias: float = 0.0,
+    gains: Sequence[float] = GAINS,
+    schemes: Sequence[str] = RIVALS,
+    epochs: int = 100,
+    trials: int = 5,
+    learning_rate: float = 1e-3,
+    batch_size: int | None = None,
+    held_out: float = 0.0,
+    binarize: str | float = "otsu",
+    seed: int = 0,
+    jobs: int = 1,
+    folder: str | os.PathLike[str] | None = None,
+    callback: Callable[[SweepProgress], None] | None = None,
+) -> InitializationComparison:
+    """Train from several initial scales and say which is best on these data, and how sure that is.
+
+    Gradients are exact where that takes no more than about a second each, else they come from persistent
+    chains; likewise ``ln Z`` is exact, or an estimate by mAIS.
+
+    Parameters
+    ----------
+    data : array ``(n_points, n_visible)``, or the path of a file; what is not binary is binarized
+    n_hidden : number of hidden units
+    visible, hidden, hidden_bias : the machine
+    gains : factors on the weights of "layer-correlation"; 1 is the theory's beta_max
+    schemes : other schemes of `initialize`, with gain 1
+    epochs, learning_rate, batch_size : how to learn, with Adam; ``batch_size`` None takes all points at once
+    trials : how often, with other weights and another order of the points
+    held_out : share of the points that are measured but not learned
+    binarize : see `fit_binarizer`
+    seed : of everything random
+    jobs : processes
+    folder : where to keep the records; the same call with the same folder goes on after an interruption
+    callback : called after every run
+    """
+    share = as_real(held_out, "held_out")
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"`held_out` must be at least 0 and below 1, got {held_out!r}.")
+    as_count(jobs, "jobs")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = _as_file(data, Path(scratch))
+        points = load_dataset(path, units=visible, binarize=binarize).data
+        n_points = len(points) - round(share * len(points))
+        exact = estimate_seconds(points.shape[1], as_count(n_hidden, "n_hidden")) <= SECONDS_CHEAP
+        exact_z = exact or estimate_seconds(points.shape[1], n_hidden, gradient=False) <= SECONDS_CHEAP
+        spec = Spec(
+            name="comparison",
+            data=DataSpec(
+                str(path.resolve()),
+                n_points=n_points if share else None,
+                binarize=binarize,
+                sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+            ),
+            learning=LearningSpec(learning_rate, batch_size=batch_size, gradient="exact" if exact else "pcd"),
+            measurement=MeasurementSpec(
+                (as_count(epochs, "epochs"),), curve=_CURVE, log_partition="exact" if exact_z else "mais"
+            ),
+            visible=visible,
+            hidden=hidden,
+            n_hidden=(n_hidden,),
+            hidden_bias=(hidden_bias,),
+            gains=tuple(gains),
+            rivals=tuple(schemes),
+            trials=trials,
+            seed=seed,
+        )
+        records, failures = _run(spec, Path(folder or scratch), jobs, callback)
+    if not records:
+        raise ArithmeticError(
+            f"All runs failed; the first: {next(iter(failures.values()), 'no reason known')}"
+        )
+    gradient = "exact gradients" if exact else "gradients from persistent chains (PCD)"
+    gradient += ", exact log-likelihoods" if exact_z else ", log-likelihoods by mAIS"
+    standings = rank_starts(records, epochs)
+    return InitializationComparison(
+        setting_of(records[0]), epochs, standings, tuple(records), gradient, tuple(failures.values())
+    )
+
+
+def _as_file(data: Any, scratch: Path) -> Path:
+    if isinstance(data, (str, os.PathLike)):
+        path = Path(data)
+        if not path.is_file():
+            raise FileNotFoundError(f"`data` does not exist: {path}.")
+        return path
+    array = np.asarray(data)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"`data` must be an array of numbers with two dimensions, or the path of a file, got shape "
+            f"{array.shape} and dtype {array.dtype}."
+        )
+    path = scratch / "data.npy"
+    np.save(path, array)
+    return path
+
+
+def _run(
+    spec: Spec, folder: Path, jobs: int, callback: Callable[[SweepProgress], None] | None
+) -> tuple[list[RunRecord], dict[str, str]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = list(spec.runs())
+    executor = local_executor(jobs)
+    try:
+        with Store(folder / RECORDS) as store:
+            result = run_sweep(runs, store, executor, sweep=spec.name, callback=callback)
+            digests = {run.digest for run in runs}
+            return [record for record in store.records() if record.digest in digests], result.failures
+    finally:
+        executor.shutdown()
+
+
+def rank_starts(records: Sequence[RunRecord], epoch: int) -> tuple[Standing, ...]:
+    """The starts of one setting from the best to the worst after ``epoch``."""
+    (starts,) = group_runs(records).values()
+    values = {start: values_at(part, epoch) for start, part in starts.items()}
+    means = {start: summarize(found.values()) for start, found in values.items()}
+    # Where means are equal the scheme that needs no data comes first.
+    order = sorted(
+        starts, key=lambda start: (-np.nan_to_num(means[start].mean, nan=-np.inf), start != Start())
+    )
+    return tuple(
+        Standing(
+            start,
+            starts[start][0].sigma,
+            means[start],
+            summarize(values_at(starts[start], epoch, "held_out").values()),
+            paired_difference(values[order[0]], values[start]),
+        )
+        for start in order
+    )
