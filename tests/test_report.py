@@ -180,6 +180,22 @@ def test_own_sweeps_have_a_section():
     assert titles == ["Verdict", "What was run", "Sweep mine", "Misprints in the paper", "What is missing"]
 
 
+def test_spread_over_draws_of_the_toy_data_has_a_section():
+    several = [
+        replace(r, sweep="toy_bit_datasets", table="", digest=f"d{r.digest}", log_likelihood=tuple(
+            value + 0.2 * (r.trial - 1) for value in r.log_likelihood
+        ))
+        for r in as_printed(TOY)
+    ]  # fmt: skip
+    records = as_printed(TOY) + several
+    (verdict,) = (v for v in judge_results(records) if v.comparisons)
+    assert verdict.n_datasets == 3
+    sections = {section.title: section for section in make_report(records, figures=False).sections}
+    sheet = sections["The toy data: drawn once, or in every trial?"].blocks[1]
+    assert [lines[0].text for lines in sheet.rows[0][1][1:]] == ["0.05", "0.02", "0.22", "3"]
+    assert len(sheet.rows) == 3
+
+
 def test_markdown_with_figures_beside_it(tmp_path):
     records = as_printed("ULC_ising_c=0", trials=1)
     runs = group_runs(records)

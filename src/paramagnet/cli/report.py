@@ -23,6 +23,7 @@ def report(
 
     A file findings.md in the folder of the records is put before the tables.
     """
+    from paramagnet.experiments.annealing_check import FILE, load_checks
     from paramagnet.experiments.report import judge_results, read_results, write_report, write_tables
 
     for path in (out, markdown):
@@ -33,7 +34,8 @@ def report(
     records = read_results(results)
     findings = results / "findings.md"
     notes = findings.read_text(encoding="utf-8") if findings.is_file() else ""
-    write_report(records, page=out, markdown=markdown, notes=notes, figures=figures)
+    checks = load_checks(results / FILE)
+    write_report(records, page=out, markdown=markdown, notes=notes, checks=checks, figures=figures)
     for verdict in judge_results(records):
         if verdict.comparisons:
             typer.echo(

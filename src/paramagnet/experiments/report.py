@@ -9,12 +9,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from paramagnet.experiments.annealing_check import AnnealingCheck, check_sheet
 from paramagnet.experiments.cells import Runs, Start, group_runs
 from paramagnet.experiments.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
 from paramagnet.experiments.document import write_markdown as write_document
 from paramagnet.experiments.paper import PAPER_TABLES, PaperTable
 from paramagnet.experiments.report_sections import (
     Blocks,
+    draws_section,
     figure_sections,
     judged_table,
     own_sweeps,
@@ -79,13 +81,20 @@ def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:
     return group_runs(record for record in records if record.table == table.key)
 
 
-def make_report(records: Sequence[RunRecord], *, notes: str = "", figures: bool = True) -> Document:
+def make_report(
+    records: Sequence[RunRecord],
+    *,
+    notes: str = "",
+    checks: Sequence[AnnealingCheck] = (),
+    figures: bool = True,
+) -> Document:
     """The report on these records.
 
     Parameters
     ----------
     records : of any sweeps
     notes : findings in plain Markdown, put before the tables
+    checks : of mAIS
     figures : whether to draw; needs matplotlib
     """
     if not records:
@@ -98,6 +107,10 @@ def make_report(records: Sequence[RunRecord], *, notes: str = "", figures: bool 
         sections += table_sections(verdict, _runs_of(records, verdict.table), figures)
     if figures:
         sections += figure_sections(records)
+    sections += draws_section(records)
+    if checks:
+        words = "The paper's own check of its log-likelihoods, repeated on trained machines."
+        sections.append(Section("Check of mAIS", (Paragraph(words), check_sheet(checks))))
     sections += own_sweeps(records, figures)
     sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
     missing = list_missing(verdicts, records)
@@ -167,10 +180,11 @@ def write_report(
     page: str | Path | None = None,
     markdown: str | Path | None = None,
     notes: str = "",
+    checks: Sequence[AnnealingCheck] = (),
     figures: bool = True,
 ) -> None:
     """Write the report as one HTML page, as Markdown with figures beside it, or both."""
-    document = make_report(records, notes=notes, figures=figures)
+    document = make_report(records, notes=notes, checks=checks, figures=figures)
     if page is not None:
         Path(page).write_text(to_page(document), encoding="utf-8")
     if markdown is not None:

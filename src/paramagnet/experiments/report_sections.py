@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paramagnet.experiments.cells import RIVALS, Runs, Setting, group_runs
+from paramagnet.experiments.cells import (
+    BETA_MAX,
+    RIVALS,
+    Runs,
+    Setting,
+    group_runs,
+    summarize,
+    values_at,
+)
 from paramagnet.experiments.document import Bullets, Drawing, Paragraph, Section
 from paramagnet.experiments.figures import (
     draw_base_patterns,
@@ -12,8 +20,9 @@ from paramagnet.experiments.figures import (
     draw_learning_curves,
     draw_long_run,
 )
+from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.report_text import LONG_RUN, describe_spec, is_about_draws
-from paramagnet.experiments.sheet import Line, Sheet, plain_sheet
+from paramagnet.experiments.sheet import Line, Sheet, plain_sheet, std_text
 from paramagnet.experiments.spec import read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import (
@@ -21,6 +30,7 @@ from paramagnet.experiments.tables import (
     Table,
     held_out_table,
     make_table,
+    paper_cells,
     paper_table,
     rivals_table,
     to_sheet,
@@ -124,6 +134,33 @@ def _rank_sheet(verdict: Verdict, table: Table) -> Sheet:
     title = "Rank of β_max among the five gains"
     rows = (("ours", ours), ("paper", paper))
     return Sheet(f"{table.key}_ranks", title, "", sheet.columns, rows, sheet.groups)
+
+
+def draws_section(records: Sequence[RunRecord]) -> list[Section]:
+    """Whether the paper drew its toy data once or in every trial, by the spread over trials."""
+    draws = group_runs(record for record in records if is_about_draws(record.sweep))
+    rows = []
+    for table in (table for table in PAPER_TABLES if table.dataset == "toy"):
+        runs = group_runs(record for record in records if record.table == table.key)
+        for (start, column), cell in paper_cells(table.key).items():
+            if start != BETA_MAX or column.epoch != max(read_spec(table.sweep).measurement.epochs):
+                continue
+            once = summarize(values_at(runs.get(column.setting, {}).get(start, ()), column.epoch).values())
+            anew = summarize(values_at(draws.get(column.setting, {}).get(start, ()), column.epoch).values())
+            if anew.n_finite > 1:
+                texts = [std_text(spread) for spread in (cell.std, once.std, anew.std)]
+                rows.append((f"{table.number}", column.setting.label, *texts, f"{anew.n_finite}"))
+    if not rows:
+        return []
+    words = Paragraph(
+        "The paper does not say whether the toy data were drawn once for all trials or anew in each. The "
+        "spread of the log-likelihood over trials tells the two apart: the paper's is to be compared with "
+        "ours on one draw, and with ours on several."
+    )
+    heading = ("Table", "setting", "paper", "ours, one draw", "ours, several draws", "trials over draws")
+    title = "Standard deviation over trials, β_max, after the last epoch"
+    sheet = plain_sheet("draws", title, heading, rows)
+    return [Section("The toy data: drawn once, or in every trial?", (words, sheet))]
 
 
 def figure_sections(records: Sequence[RunRecord]) -> list[Section]:

@@ -21,7 +21,7 @@ from paramagnet._version import __version__
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.seeds import annealing_seed, learning_seed, weight_seed
-from paramagnet.experiments.spec import Run
+from paramagnet.experiments.spec import MeasurementSpec, Run
 from paramagnet.experiments.store import RunRecord
 from paramagnet.initializers import initialize, scheme_std
 from paramagnet.learning.annealing import estimate_log_partition
@@ -101,6 +101,23 @@ def execute(
         environment=environment(),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
+
+
+def trained_machine(run: Run) -> RBM:
+    """The machine at the end of a run, the same as if it had been measured on the way."""
+    last = max(run.measurement.epochs)
+    unmeasured = MeasurementSpec(
+        (last,),
+        curve=0,
+        log_partition="mais",
+        n_samples=1,
+        n_temperatures=1,
+        curve_samples=1,
+        curve_temperatures=1,
+    )
+    with ONE_BLAS_THREAD:
+        points, _ = load_points(run)
+        return _train(replace(run, measurement=unmeasured), points, None, _Keeper(None, NEVER)).rbm
 
 
 def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _Keeper) -> TrainState:
