@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from paramagnet.experiments.sheet import Lines, Sheet
+    from paramagnet.experiments.store import RunRecord
 
 
 def report(
@@ -24,24 +30,21 @@ def report(
     A file findings.md in the folder of the records is put before the tables.
     """
     from paramagnet.experiments.annealing_check import FILE, load_checks
-    from paramagnet.experiments.report import judge_results, read_results, write_report, write_tables
+    from paramagnet.experiments.report import read_results, write_report, write_tables
 
     for path in (out, markdown):
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
-    if figures:
-        _require_matplotlib()
+    if figures and importlib.util.find_spec("matplotlib") is None:
+        raise ValueError(
+            'Figures need matplotlib: pip install "paramagnet[plot]", or leave them out with --no-figures.'
+        )
     records = read_results(results)
     findings = results / "findings.md"
     notes = findings.read_text(encoding="utf-8") if findings.is_file() else ""
     checks = load_checks(results / FILE)
     write_report(records, page=out, markdown=markdown, notes=notes, checks=checks, figures=figures)
-    for verdict in judge_results(records):
-        if verdict.comparisons:
-            typer.echo(
-                f"Table {verdict.table.number}: {verdict.n_agreeing} of {len(verdict.comparisons)} "
-                "differences to beta_max agree with the paper's"
-            )
+    _print_verdicts(records)
     typer.echo(f"report: {out}")
     if markdown is not None:
         typer.echo(f"markdown: {markdown}")
@@ -50,10 +53,55 @@ def report(
         typer.echo(f"tables: {tables}")
 
 
-def _require_matplotlib() -> None:
+def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
+    """What a sweep ends with: its tables on the terminal, and the report beside the records."""
+    from paramagnet.experiments.report import read_results, sheets_of
+
     try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ValueError(
-            'Figures need matplotlib: pip install "paramagnet[plot]", or leave them out with --no-figures.'
-        ) from None
+        records = read_results(results)
+    except ValueError:
+        return  # interrupted before the first record
+    for sheet in sheets_of(records, sweeps):
+        _print_sheet(sheet)
+    has_matplotlib = importlib.util.find_spec("matplotlib") is not None
+    if not has_matplotlib:
+        typer.echo(
+            'the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True
+        )
+    report(results, results / "report.html", None, None, has_matplotlib)
+
+
+def _print_verdicts(records: Sequence[RunRecord]) -> None:
+    from paramagnet.experiments.report import judge_results
+
+    for verdict in judge_results(records):
+        if verdict.comparisons:
+            typer.echo(
+                f"Table {verdict.table.number}: {verdict.n_agreeing} of {len(verdict.comparisons)} "
+                "differences to beta_max agree with the paper's"
+            )
+
+
+def _print_sheet(sheet: Sheet) -> None:
+    from rich.table import Table
+
+    from paramagnet.cli.console import table_console
+
+    grid = Table(title=sheet.title, caption="\n".join(sheet.notes), caption_justify="left", padding=(0, 0))
+    grid.add_column(sheet.corner)
+    groups = [label for label, span in sheet.groups for _ in range(span)] or [""] * len(sheet.columns)
+    for group, column in zip(groups, sheet.columns, strict=True):
+        grid.add_column(f"{group}\n{column}".strip(), justify="right", no_wrap=True)
+    for label, cells in sheet.rows:
+        grid.add_row(label, *(_terminal(lines) for lines in cells))
+    table_console().print(grid)
+
+
+def _terminal(lines: Lines) -> str:
+    from rich.markup import escape
+
+    parts = []
+    for line in lines:
+        style = " ".join(word for word in ("bold" * line.bold, "dim" * line.quiet) if word)
+        parts.append(f"[{style}]{escape(line.text)}[/{style}]" if style else escape(line.text))
+    return "\n".join(parts)

@@ -37,6 +37,9 @@ def reproduce(
     state: Annotated[
         Path | None, typer.Option(help="Folder for the states of unfinished runs; else .state in --out.")
     ] = None,
+    report: Annotated[
+        bool, typer.Option(help="End with the tables, and a report beside the records.")
+    ] = True,
     minutes: Annotated[
         float | None,
         typer.Option(help="Stop after this time; unfinished runs are saved and go on next time."),
@@ -74,6 +77,10 @@ def reproduce(
     finally:
         executor.shutdown()
     typer.echo(f"records: {out}")
+    if report:
+        from paramagnet.cli.report import finish_sweep
+
+        finish_sweep(out, [Path(stage.spec).stem for stage in stages])
 
 
 def _make_executor(jobs: int | None) -> Executor:

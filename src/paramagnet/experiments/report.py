@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from paramagnet.experiments.annealing_check import AnnealingCheck, check_sheet
@@ -172,6 +173,17 @@ def _verdict_sheet(verdicts: Sequence[Verdict]) -> Sheet:
 
 def _count_ranks(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks)) or "-"
+
+
+def sheets_of(records: Sequence[RunRecord], sweeps: Sequence[str]) -> list[Sheet]:
+    """The paper's tables that these sweeps are about and that have runs, as text."""
+    found = []
+    for verdict in judge_results(records):
+        runs = _runs_of(records, verdict.table)
+        if runs and verdict.table.sweep in sweeps:
+            sheet = to_sheet(judged_table(verdict, runs))
+            found.append(replace(sheet, title=f"Table {verdict.table.number}. {sheet.title}"))
+    return found
 
 
 def write_report(

@@ -43,13 +43,15 @@ class Column:
 class Cell:
     """One cell: ours, and the paper's if it printed one.
 
-    ``differs`` says that the difference to the beta_max row is not the paper's, by the rule of `verdict`.
+    ``error`` is what the mean owes to estimates of ln Z alone, 0 where they are exact. ``differs`` says
+    that the difference to the beta_max row is not the paper's, by the rule of `verdict`.
     """
 
     ours: Summary
     paper: PaperLogLikelihood | None = None
     best: bool = False
     differs: bool = False
+    error: float = 0.0
 
     @property
     def misprint(self) -> str:
@@ -108,8 +110,11 @@ def make_table(
     for column in columns:
         starts = runs.get(column.setting, {})
         for row in rows:
-            ours = summarize(values_at(starts.get(row, ()), column.epoch, field).values())
-            cells[row, column] = Cell(ours, printed.get((row, column)))
+            records = starts.get(row, ())
+            ours = summarize(values_at(records, column.epoch, field).values())
+            errors = values_at(records, column.epoch, "error").values()
+            error = math.sqrt(sum(value**2 for value in errors)) / max(len(errors), 1)
+            cells[row, column] = Cell(ours, printed.get((row, column)), error=error)
     return Table(key, title, tuple(rows), tuple(columns), _with_best(cells, rows, columns), 0.0, tuple(notes))
 
 
@@ -227,6 +232,8 @@ def cell_lines(cell: Cell, offset: float = 0.0, show_trials: bool = False) -> Li
         text = mean_text(ours.mean - offset)
         if ours.n_finite > 1:
             text += f" ({std_text(ours.std)})"
+        elif cell.error > 0.0:
+            text += f" ± {std_text(cell.error)}"
         if cell.differs:
             text += " ≠"
         lines = [Line(text, bold=cell.best)]
@@ -251,6 +258,8 @@ def _notes(table: Table) -> list[str]:
         )
         spread = "standard deviation over trials in parentheses" if most > 1 else "one trial: no spread"
         notes.append(f"Nats per point; mean of {rests}; {spread}; the best of each column is bold.")
+    if any(cell.error > 0.0 and cell.ours.n_trials == 1 for cell in table.cells.values()):
+        notes.append("± : standard error of the estimate of ln Z by mAIS.")
     if has_paper:
         notes.append("Second line of a cell: the paper's value.")
     if table.offset:

@@ -16,7 +16,7 @@ from paramagnet.experiments.tables import Table
 
 CSV_HEADING = (
     "table", "dataset", "n_visible", "n_hidden", "visible", "hidden", "c", "scheme", "gain", "epoch",
-    "mean", "std", "n_trials", "n_failed", "offset", "best", "paper_mean", "paper_std", "paper_best",
+    "mean", "std", "error", "n_trials", "n_failed", "offset", "best", "paper_mean", "paper_std", "paper_best",
     "differs", "misprint",
 )  # fmt: skip
 _LATEX = {
@@ -163,8 +163,8 @@ def to_csv(table: Table) -> str:
             (
                 table.key, setting.dataset, setting.n_visible, setting.n_hidden, setting.visible,
                 setting.hidden, setting.c, start.scheme, start.gain, column.epoch, _number(ours.mean),
-                _number(ours.std), ours.n_trials, ours.n_failed, table.offset, int(cell.best), *printed,
-                int(cell.differs), cell.misprint,
+                _number(ours.std), _number(cell.error), ours.n_trials, ours.n_failed, table.offset,
+                int(cell.best), *printed, int(cell.differs), cell.misprint,
             )
         )  # fmt: skip
     return out.getvalue()
