@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from paramagnet.cli import app
+from paramagnet.cli.report import finish_sweep
 from paramagnet.data.datasets import load_dataset, toy_patterns
 from paramagnet.experiments.cells import BETA_MAX, Setting, Start, group_runs
 from paramagnet.experiments.document import (
@@ -293,3 +294,21 @@ def test_the_command(tmp_path, monkeypatch):
     assert isinstance(result.exception, FileNotFoundError)
     result = CliRunner().invoke(app, ["report", "--out", "nowhere/r.html"])
     assert "does not exist; make it first" in str(result.exception)
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_a_sweep_ends_with_its_tables(tmp_path, monkeypatch, capsys, width):
+    monkeypatch.setattr("paramagnet.cli.console._PIPED_WIDTH", width)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # no matplotlib
+    records = as_printed("ULC_binary", trials=2)
+    text = "".join(record.to_line() for record in records)
+    (tmp_path / "ulc_bit.jsonl").write_text(text, encoding="utf-8")
+    finish_sweep(tmp_path, ["ulc_bit"])
+    shown = capsys.readouterr()
+    assert "Table 7. Urban Land Cover" in shown.out
+    assert shown.out.count("100 epochs") == 3
+    assert max(len(line) for line in shown.out.splitlines() if "│" in line) <= width
+    assert shown.out.count("-573.87") == 2  # ours, and the paper's
+    assert f"report: {tmp_path / 'report.html'}" in shown.out.replace("\n", "")
+    assert "no figures" in shown.err

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from paramagnet.experiments.sheet import Lines, Sheet
     from paramagnet.experiments.store import RunRecord
 
+_LABEL_WIDTH, _CELL_WIDTH = 9, 15  # of a table on the terminal
+
 
 def report(
     results: Annotated[Path, typer.Option(help="Folder with the records, *.jsonl.")] = Path("results"),
@@ -87,14 +89,23 @@ def _print_sheet(sheet: Sheet) -> None:
 
     from paramagnet.cli.console import table_console
 
-    grid = Table(title=sheet.title, caption="\n".join(sheet.notes), caption_justify="left", padding=(0, 0))
-    grid.add_column(sheet.corner)
+    console = table_console()
     groups = [label for label, span in sheet.groups for _ in range(span)] or [""] * len(sheet.columns)
-    for group, column in zip(groups, sheet.columns, strict=True):
-        grid.add_column(f"{group}\n{column}".strip(), justify="right", no_wrap=True)
-    for label, cells in sheet.rows:
-        grid.add_row(label, *(_terminal(lines) for lines in cells))
-    table_console().print(grid)
+    fits = console.width >= _LABEL_WIDTH + _CELL_WIDTH * len(groups)
+    console.print(sheet.title, style="bold")
+    # On a narrow terminal one group of columns below the other.
+    for shown in (set(groups),) if fits else ({group} for group in dict.fromkeys(groups)):
+        chosen = [number for number, group in enumerate(groups) if group in shown]
+        grid = Table(padding=(0, 0))
+        grid.add_column(sheet.corner)
+        for number in chosen:
+            heading = f"{groups[number]}\n{sheet.columns[number]}".strip()
+            grid.add_column(heading, justify="right", no_wrap=True)
+        for label, cells in sheet.rows:
+            grid.add_row(label, *(_terminal(cells[number]) for number in chosen))
+        console.print(grid)
+    for note in sheet.notes:
+        console.print(note, style="dim")
 
 
 def _terminal(lines: Lines) -> str:
