@@ -22,7 +22,9 @@ those.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,11 +34,13 @@ import numpy.typing as npt
 from paramagnet._checks import as_count, as_generator, as_reals, as_states
 from paramagnet.kernels.sampling import draw, draw_and_weigh
 from paramagnet.learning.exact import sample_exact
-from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of, run_blocks
+from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of, n_blocks, run_blocks
 from paramagnet.learning.likelihood import Estimate
+from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
 
+N_SAMPLES = 1000  # chains of an estimate, unless told otherwise
 METHODS = ("mais", "ais", "reverse-ais")
 SMALLEST_SHARE = 1e-3  # of a level in the independent model: all states must be possible
 SUMMED, KEPT, START = 0, 1, 2  # streams of random numbers
@@ -46,7 +50,7 @@ def estimate_log_partition(
     rbm: RBM,
     *,
     method: str = "mais",
-    n_samples: int = 1000,
+    n_samples: int = N_SAMPLES,
     n_temperatures: int = 1000,
     schedule: str | npt.ArrayLike = "linear",
     marginalize: str = "auto",
@@ -55,6 +59,7 @@ def estimate_log_partition(
     device: str = "cpu",
     rng: Rng = None,
     n_threads: int | None = None,
+    progress: Progress | None = None,
 ) -> Estimate:
     """``ln Z`` with its standard error, for machines too large for `log_partition`.
 
@@ -73,6 +78,7 @@ def estimate_log_partition(
     device : "cpu"
     rng : seed or generator
     n_threads : None takes all cores; the result is the same for any number, bit for bit
+    progress : called now and then with the fraction that is done; what it raises ends the run
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
@@ -97,7 +103,7 @@ def estimate_log_partition(
     path = _make_path(rbm, base, temperatures, joint=method == "ais", transposed=marginalize == "visible")
     if states is not None and marginalize == "visible":
         states = rbm.sample_h_given_v(states, rng=generator)
-    log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads)
+    log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads, progress)
     log_start = float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
     ratio = mean_weight(log_weights)
     sign = -1.0 if method == "reverse-ais" else 1.0
@@ -156,10 +162,16 @@ def _make_path(
 
 
 def _run(
-    path: _Path, n_samples: int, states: FloatArray | None, seed: int, n_threads: int | None
+    path: _Path,
+    n_samples: int,
+    states: FloatArray | None,
+    seed: int,
+    n_threads: int | None,
+    progress: Progress | None,
 ) -> FloatArray:
     """The log-weights of all chains; only the blocks under way are in memory."""
     log_weights = np.zeros(n_samples)
+    meter = None if progress is None else Meter(progress, n_blocks(n_samples), len(path.temperatures) - 1)
 
     def run(block: int, rows: slice) -> None:
         shape = (rows.stop - rows.start, path.kept.shift.size)
@@ -171,13 +183,21 @@ def _run(
             draw(nothing, path.kept.scale, shift, path.kept.levels, address, nothing, kept)
         else:
             kept[:] = states[rows]
-        _anneal_block(path, kept, log_weights[rows], seed, rows.start)
+        tick = None if meter is None else functools.partial(meter.tick, block)
+        _anneal_block(path, kept, log_weights[rows], seed, rows.start, tick)
 
-    run_blocks(run, n_samples, n_threads)
+    run_blocks(run, n_samples, n_threads, meter)
     return log_weights
 
 
-def _anneal_block(path: _Path, kept: Float32Array, log_weights: FloatArray, seed: int, first: int) -> None:
+def _anneal_block(
+    path: _Path,
+    kept: Float32Array,
+    log_weights: FloatArray,
+    seed: int,
+    first: int,
+    tick: Callable[[], None] | None,
+) -> None:
     """Take the states ``kept`` through all temperatures, adding to their log-weights: weight, then move."""
     summed_levels, kept_levels = path.summed.levels, path.kept.levels
     linear = (path.kept_bias[0] - path.kept_bias[1]).astype(np.float32)
@@ -202,6 +222,8 @@ def _anneal_block(path: _Path, kept: Float32Array, log_weights: FloatArray, seed
             scales = now * path.summed.scale, then * path.summed.scale
             shifts = np.stack((path.summed_shift(now), path.summed_shift(then)))
             draw_and_weigh(fields, scales, shifts, summed_levels, address, summed, log_weights)
+        if tick is not None:
+            tick()
         if k + 1 == n_steps:
             return  # the last move would not be looked at
         np.matmul(summed, path.summed.weights, out=kept_fields)

@@ -7,20 +7,18 @@ than ten minutes starts unless told to.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from paramagnet._checks import as_count, as_generator
 from paramagnet.kernels import enumeration
+from paramagnet.learning.meter import Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
 
 LARGEST = 1e12  # parameter; the sums are true up to about 1e17
 SECONDS_ALLOWED = 600.0
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +107,10 @@ def check_cost(n_visible: int, n_hidden: int, *, n_threads: int, gradient: bool,
     if seconds > SECONDS_ALLOWED:
         exponent = min(n_visible, n_hidden)
         raise ValueError(
-            f"Exact enumeration needs 2**{exponent} states, about {_duration(seconds)}; at most ten minutes "
-            "are allowed. The alternatives are annealed importance sampling (`estimate_log_partition`) for "
-            "ln Z and persistent chains (PCD) for training; `log_partition(rbm, force=True)` or "
-            "`Exact(force=True)` enumerate all the same."
+            f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
+            "minutes are allowed. The alternatives are annealed importance sampling "
+            "(`estimate_log_partition`) for ln Z and persistent chains (PCD) for training; "
+            "`log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same."
         )
 
 
@@ -124,10 +122,11 @@ def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradi
         return math.inf
 
 
-def _duration(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
+    """Seconds in words."""
     if math.isinf(seconds):
         return "more years than there are"
     for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):
         if seconds >= 2.0 * size:
             return f"{seconds / size:.3g} {name}"
-    return f"{seconds / 60.0:.3g} minutes"
+    return f"{seconds / 60.0:.3g} minutes" if seconds >= 120.0 else f"{seconds:.2g} s"

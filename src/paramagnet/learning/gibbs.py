@@ -26,6 +26,7 @@ from threadpoolctl import ThreadpoolController
 
 from paramagnet._checks import as_count, as_generator, as_states
 from paramagnet.kernels.sampling import add_changed_rows, draw
+from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import BinaryUnit, FloatArray
 
@@ -36,6 +37,7 @@ SMALLEST_BLOCK = 50  # products of fewer rows are slow
 DENSE_ABOVE = 0.15  # share of changed units from which a matrix product is faster
 REFRESH = 32  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
+SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
 LARGEST = 1e30  # parameter: sums over many units stay below 3e38, the largest float32
 
 
@@ -220,8 +222,13 @@ def n_blocks(n_chains: int) -> int:
     return -(-n_chains // size)
 
 
-def run_blocks(run: Callable[[int, slice], None], n_chains: int, n_threads: int | None) -> None:
-    """Call ``run(block, rows)`` for every block of chains, with one BLAS thread each."""
+def run_blocks(
+    run: Callable[[int, slice], None], n_chains: int, n_threads: int | None, meter: Meter | None = None
+) -> None:
+    """Call ``run(block, rows)`` for every block of chains, with one BLAS thread each.
+
+    ``meter`` is what ``run`` counts its steps with.
+    """
     count = n_blocks(n_chains)
     borders = [block * n_chains // count for block in range(count + 1)]
     rows = [slice(start, end) for start, end in itertools.pairwise(borders)]
@@ -232,7 +239,10 @@ def run_blocks(run: Callable[[int, slice], None], n_chains: int, n_threads: int 
                 run(block, rows[block])
             return
         with ThreadPoolExecutor(n_threads) as pool:
-            for future in [pool.submit(run, block, rows[block]) for block in range(count)]:
+            futures = [pool.submit(run, block, rows[block]) for block in range(count)]
+            if meter is not None:
+                meter.watch(futures)
+            for future in futures:
                 future.result()
 
 
@@ -285,6 +295,7 @@ def sample(
     clamp: Any = None,
     rng: Rng = None,
     n_threads: int | None = None,
+    progress: Progress | None = None,
 ) -> FloatArray:
     """Visible states ``(n_samples, n_visible)``: the ends of as many chains after ``n_steps`` Gibbs sweeps.
 
@@ -298,6 +309,7 @@ def sample(
         values, NaN where a unit is free; for instance to complete an image
     rng : seed or generator
     n_threads : None takes all cores; the result is the same for any number, bit for bit
+    progress : called now and then with the fraction that is done
     """
     n_samples = as_count(n_samples, "n_samples")
     n_steps = as_count(n_steps, "n_steps", minimum=0)
@@ -315,7 +327,13 @@ def sample(
     held = None if clamp is None else _as_clamp(clamp, shape, rbm.visible)
     if held is not None:
         chains = Chains.at(np.where(held[0], held[1], chains.visible), chains.seed)
-    chains = run_sweeps(layers_of(rbm), chains, n_steps, n_threads=n_threads, clamp=held)
+    layers, left = layers_of(rbm), n_steps
+    while left:
+        n_sweeps = min(left, SWEEPS_AT_A_TIME)
+        chains = run_sweeps(layers, chains, n_sweeps, n_threads=n_threads, clamp=held)
+        left -= n_sweeps
+        if progress is not None:
+            progress(1.0 - left / n_steps)
     return chains.visible.astype(np.float64)
 
 
