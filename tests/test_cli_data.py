@@ -184,14 +184,17 @@ def test_fetch_without_a_server(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("info", "nothing.csv"), "`name` must be one of 'toy', .*or the path of a file, got 'nothing.csv'"),
-        (("info", "toy", "--points", 0), "`n_points` must be a positive integer, got 0"),
+        (
+            ("info", "nothing.csv"),
+            "`NAME-or-FILE` must be one of 'toy', .*or the path of a file, got 'nothing.csv'",
+        ),
+        (("info", "toy", "--points", 0), "`--points` must be a positive integer, got 0"),
         (("binarize", "toy", "out.txt"), "`OUT` must end in .npy, .npz, .csv, got 'out.txt'"),
-        (("binarize", "toy", "no/out.npy"), "The folder of `path` does not exist"),
-        (("binarize", "mine.csv", "out.npy", "--method", "otso"), "`binarize` must be one of 'otsu'"),
-        (("binarize", "mine.csv", "out.npy", "--per", "pixel"), "`per` must be one of"),
-        (("binarize", "mine.csv", "out.npy", "--use", "mine.csv"), "`path` is no file of a binarizer"),
-        (("info", "drybean", "--data-dir", "."), "`data_dir` must hold Dry_Bean_Dataset.arff or dry"),
+        (("binarize", "toy", "no/out.npy"), "The folder of the file does not exist"),
+        (("binarize", "mine.csv", "out.npy", "--method", "otso"), "`--method` must be one of 'otsu'"),
+        (("binarize", "mine.csv", "out.npy", "--per", "pixel"), "`--per` must be one of"),
+        (("binarize", "mine.csv", "out.npy", "--use", "mine.csv"), "The file is no file of a binarizer"),
+        (("info", "drybean", "--data-dir", "."), "`--data-dir` must hold Dry_Bean_Dataset.arff or dry"),
     ],
 )
 def test_bad_requests_are_refused(folder, words, message):
@@ -212,5 +215,5 @@ def test_hostile_files_give_one_line_and_no_traceback(folder):
     assert done.stdout == ""
     assert (
         done.stderr
-        == "paramagnet: `path` must hold finite numbers, got '1e400' in line 2, column 2: a.csv.\n"
+        == "paramagnet: The file must hold finite numbers, got '1e400' in line 2, column 2: a.csv.\n"
     )

@@ -158,27 +158,30 @@ def test_a_learning_curve_is_drawn(folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*BASIC, "--out", "nowhere/model.safetensors"), "folder of `path` does not exist.*nowhere"),
-        ((*BASIC, "--out", "taken"), "`path` must be a regular file or a new name, got 'taken'"),
+        ((*BASIC, "--out", "nowhere/model.safetensors"), "folder of the file does not exist.*nowhere"),
+        ((*BASIC, "--out", "taken"), "The file must be a regular file or a new name, got 'taken'"),
         ((*BASIC, "--plot", "nowhere/curve.png"), "The folder 'nowhere' does not exist"),
         ((*BASIC, "--plot", "curve.xls"), r"must end in \.png, \.svg, \.pdf"),
         ((*BASIC, "--resume"), "There is no checkpoint to go on from: model.checkpoint.safetensors"),
         ((*BASIC, "--optimizer", "lbfgs"), "`--optimizer` must be adam or sgd, got 'lbfgs'"),
-        ((*BASIC, "--visible", "qubit"), "`visible` must be a unit type"),
-        ((*BASIC, "--hidden-units", 0), "`n_hidden` must be a positive integer, got 0"),
-        ((*BASIC, "--scheme", "magic"), "`scheme` must be one of"),
-        ((*BASIC, "--validation", "nothing.npy"), "`path` does not exist: nothing.npy"),
-        (("train", "reals.npy", *BASIC[2:]), "`data` must hold the values of spin units.*Binarize"),
-        (("train", "nothing.csv", *BASIC[2:]), "`path` does not exist: nothing.csv"),
+        ((*BASIC, "--visible", "qubit"), "`--visible` must be a unit type"),
+        ((*BASIC, "--hidden-units", 0), "`--hidden-units` must be a positive integer, got 0"),
+        ((*BASIC, "--scheme", "magic"), "`--scheme` must be one of"),
+        ((*BASIC, "--validation", "nothing.npy"), "The file does not exist: nothing.npy"),
+        (
+            ("train", "reals.npy", *BASIC[2:]),
+            "`reals.npy` must hold the values of spin units.*Binarize.*paramagnet data binarize",
+        ),
+        (("train", "nothing.csv", *BASIC[2:]), "The file does not exist: nothing.csv"),
         (("evaluate", "spins.npy", "spins.npy"), "not a safetensors file"),
-        (("evaluate", "other.safetensors", "spins.npy"), "`data` must have 2 columns"),
+        (("evaluate", "other.safetensors", "spins.npy"), "`DATA` must have 2 columns"),
         (
             ("sample", "other.safetensors", "--n-samples", 3, "--out", "a.txt"),
-            "`--out` must end in .npy or .csv",
+            "`--out` must end in one of .npy, .npz, .csv, .png",
         ),
         (
             ("sample", "other.safetensors", "--n-samples", 0, "--out", "a.npy"),
-            "`n_samples` must be a positive",
+            "`--n-samples` must be a positive",
         ),
     ],
 )
@@ -203,7 +206,7 @@ def test_errors_are_one_line_and_help_loads_no_kernels(folder):
     command = [sys.executable, "-m", "paramagnet", "evaluate", "nothing.safetensors", "spins.npy"]
     result = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "paramagnet: `path` does not exist: nothing.safetensors.\n"
+    assert result.stderr == "paramagnet: The file does not exist: nothing.safetensors.\n"
     code = "import sys, paramagnet.cli; print({'numba', 'matplotlib', 'safetensors'} & set(sys.modules))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert result.stdout == "set()\n"
@@ -213,5 +216,5 @@ def test_resuming_with_another_machine_is_refused(folder):
     run(*BASIC)
     with pytest.raises(ValueError, match="needs the options of the earlier run: --hidden-units 3"):
         run(*BASIC, "--hidden-units", 4, "--resume")
-    with pytest.raises(ValueError, match="`optimizer` must be that of the run to go on with"):
+    with pytest.raises(ValueError, match="`--optimizer` must be that of the run to go on with"):
         run(*BASIC, "--learning-rate", 0.5, "--resume")

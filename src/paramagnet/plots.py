@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 FORMATS = ("png", "svg", "pdf")
+DPI = 160
+_SHEET_DOTS, _MOST_DOTS = 1400, 8  # the longer side of a sheet of images, and of one of its pixels
+_UNKNOWN = "#5b8db8"
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ def save_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format that its file name asks for."""
     check_figure_path(path)
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=160, format=path.suffix.lstrip(".").lower())
+    figure.savefig(drawn, dpi=DPI, format=path.suffix.lstrip(".").lower())
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_bytes(drawn.getvalue())
@@ -142,6 +146,28 @@ def sample_sheet(
         top, left = 1 + (number // n_columns) * (height + 1), 1 + (number % n_columns) * (width + 1)
         sheet[top : top + height, left : left + width] = point.reshape(image_shape)
     return sheet
+
+
+def image_grid(data: npt.NDArray[Any], image_shape: tuple[int, int], *, n_columns: int | None = None) -> Any:
+    """Images beside each other and nothing else, ``n_columns`` in a row; None makes about a square.
+
+    ``data`` is ``(n_images, n_pixels)``; pixels that are NaN are drawn in colour. All pixels have the same
+    size, a whole number of the figure's dots where it is saved by `save_figure`.
+    """
+    from matplotlib.figure import Figure
+
+    n_columns = n_columns or math.ceil(math.sqrt(len(data)))
+    n_rows = -(-len(data) // n_columns)
+    sheet = sample_sheet(data, image_shape, n_rows=n_rows, n_columns=n_columns)
+    dots = max(1, min(_MOST_DOTS, _SHEET_DOTS // max(sheet.shape)))
+    height, width = (dots * size / DPI for size in sheet.shape)
+    figure = Figure(figsize=(width, height))
+    axis = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axis.set_axis_off()
+    axis.set_facecolor(_UNKNOWN)
+    figure.set_facecolor(_UNKNOWN)
+    axis.imshow(np.ma.masked_invalid(sheet), cmap="gray", interpolation="nearest", aspect="auto")
+    return figure
 
 
 def _feature_means(data: npt.NDArray[Any]) -> npt.NDArray[Any]:

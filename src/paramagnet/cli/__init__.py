@@ -13,6 +13,7 @@ from paramagnet.cli.compare import compare
 from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.flags import FlagGroup
 from paramagnet.cli.report import report
 from paramagnet.cli.reproduce import reproduce
 from paramagnet.cli.sample import sample
@@ -22,6 +23,7 @@ from paramagnet.cli.train import train
 
 app = typer.Typer(
     name="paramagnet",
+    cls=FlagGroup,
     help="Initial weights, training and likelihoods for restricted Boltzmann machines.",
     no_args_is_help=True,
     add_completion=False,

@@ -14,13 +14,14 @@ import numpy as np
 import typer
 
 from paramagnet.cli import data_text
+from paramagnet.cli.flags import FlagGroup
 from paramagnet.rbm import writable_target, write_atomically
 
 if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset
     from paramagnet.data.table import Label, Table
 
-app = typer.Typer(help="List, inspect, fetch and binarize data.", no_args_is_help=True)
+app = typer.Typer(cls=FlagGroup, help="List, inspect, fetch and binarize data.", no_args_is_help=True)
 
 _OUTPUTS = (".npy", ".npz", ".csv")
 

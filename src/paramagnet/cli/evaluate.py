@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paramagnet.cli.train import read_points
+from paramagnet.cli.points import read_points
 from paramagnet.rbm import RBM
 
 if TYPE_CHECKING:  # imported where it is used: `paramagnet --help` must not load the kernels
@@ -31,8 +31,9 @@ def evaluate(
     It is exact where that takes at most ten minutes; else ln Z is estimated by mAIS, and the error is
     printed.
     """
+    from paramagnet.cli.console import Bar
     from paramagnet.learning.annealing import METHODS, estimate_log_partition
-    from paramagnet.learning.exact import SECONDS_ALLOWED, estimate_seconds, log_partition
+    from paramagnet.learning.exact import log_partition
     from paramagnet.learning.gibbs import count_cores
     from paramagnet.learning.likelihood import Estimate, log_likelihood
 
@@ -41,23 +42,28 @@ def evaluate(
     rbm = RBM.load(model)
     points = read_points(data, rbm.visible.name)
     n_threads = count_cores()
-    if method == "auto":
-        seconds = estimate_seconds(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False)
-        method = "exact" if seconds <= SECONDS_ALLOWED else "mais"
+    method, why = _choose(method, rbm, n_threads)
     if method == "exact":
-        log_z = Estimate(log_partition(rbm, n_threads=n_threads))
+        with Bar("exact ln Z") as bar:
+            log_z = Estimate(log_partition(rbm, n_threads=n_threads, progress=bar.show))
     else:
-        log_z = estimate_log_partition(
-            rbm, method=method, n_samples=samples, n_temperatures=temperatures, rng=seed
-        )
+        with Bar(f"ln Z by {method}") as bar:
+            log_z = estimate_log_partition(
+                rbm,
+                method=method,
+                n_samples=samples,
+                n_temperatures=temperatures,
+                rng=seed,
+                progress=bar.show,
+            )
     estimate = log_likelihood(rbm, points, log_partition=log_z)
-    how = "exact" if method == "exact" else f"{method}: {samples} samples, {temperatures} temperatures"
     if as_json:
-        typer.echo(json.dumps(_record(estimate, log_z, method, len(points)), allow_nan=False))
+        typer.echo(json.dumps(_record(estimate, log_z, method, why, len(points)), allow_nan=False))
     else:
-        value, log_partition_text = _show(estimate), _show(log_z)
-        typer.echo(f"log-likelihood: {value} nats per point ({len(points)} points, {how})")
-        typer.echo(f"log Z: {log_partition_text}")
+        how = "exact" if method == "exact" else f"{method}: {samples} samples, {temperatures} temperatures"
+        typer.echo(f"log-likelihood: {show_estimate(estimate)} nats per point ({len(points)} points, {how})")
+        typer.echo(f"log Z: {show_estimate(log_z)}")
+        typer.echo(f"method: {method}, {why}")
     if not estimate.trusted:
         typer.echo(
             f"Do not trust this: {log_z.n_effective:.3g} effective samples. "
@@ -66,12 +72,38 @@ def evaluate(
         )
 
 
-def _show(estimate: Estimate) -> str:
+def _choose(method: str, rbm: RBM, n_threads: int) -> tuple[str, str]:
+    """How to get ln Z, and why in this way."""
+    from paramagnet.learning.exact import SECONDS_ALLOWED, estimate_seconds, show_duration
+
+    seconds = estimate_seconds(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False)
+    states = f"2**{min(rbm.n_visible, rbm.n_hidden)} states"
+    if seconds > SECONDS_ALLOWED:
+        if method == "exact":
+            raise ValueError(
+                f"`--method exact` must take at most ten minutes, got about {show_duration(seconds)} for "
+                f"{states}. Try `--method mais`."
+            )
+        if method == "reverse-ais":
+            raise ValueError(
+                f"`--method reverse-ais` must have exact samples to start from, which {states} are too many "
+                "for. Try `--method mais`; from Python, "
+                '`estimate_log_partition(rbm, method="reverse-ais", samples=...)` takes samples of yours.'
+            )
+    if method != "auto":
+        return method, "as asked for"
+    if seconds > SECONDS_ALLOWED:
+        return "mais", f"because the exact sum over {states} would take about {show_duration(seconds)}"
+    return "exact", f"because the sum over {states} is affordable (about {show_duration(seconds)})"
+
+
+def show_estimate(estimate: Estimate) -> str:
+    """Value and, where there is one, error."""
     error = f" +- {estimate.error:.2g}" if estimate.error > 0.0 else ""
     return f"{estimate.value:.6f}{error}"
 
 
-def _record(estimate: Estimate, log_z: Estimate, method: str, n_points: int) -> dict[str, object]:
+def _record(estimate: Estimate, log_z: Estimate, method: str, why: str, n_points: int) -> dict[str, object]:
     exact = method == "exact"
     return {
         "log_likelihood": estimate.value,
@@ -79,6 +111,7 @@ def _record(estimate: Estimate, log_z: Estimate, method: str, n_points: int) -> 
         "log_partition": log_z.value,
         "n_points": n_points,
         "method": method,
+        "why": why,
         "n_effective": None if exact else log_z.n_effective,
         "trusted": estimate.trusted,
     }

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
+from paramagnet.cli.console import Bar
+from paramagnet.cli.history import as_epochs, print_history, show_value
+from paramagnet.cli.points import read_points
 from paramagnet.plots import check_figure_path
 from paramagnet.rbm import RBM, writable_target
-from paramagnet.units import FloatArray, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
     from paramagnet.learning.checkpoint import TrainState
     from paramagnet.learning.gradient import GradientSettings
     from paramagnet.learning.training import TrainResult
-
-_BAR_SECONDS = 0.1  # between two updates of the bar: they must not cost anything
 
 
 def train(
@@ -50,6 +49,9 @@ def train(
     evaluate_every: Annotated[
         int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
     ] = None,
+    evaluate_at: Annotated[
+        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+    ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -59,6 +61,8 @@ def train(
 
     Gradients are exact where that takes no more than about a second each, else they come from persistent
     chains.
+
+    Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption.
 
@@ -85,6 +89,7 @@ def train(
             f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or remove it to "
             "start anew."
         )
+    evaluated = as_epochs(evaluate_at, evaluate_every)
     points = read_points(data, visible)
     gradient = _choose_gradient((points.shape[1], hidden_units), exact, pcd, chains, steps, threads)
     rng = np.random.default_rng(seed)
@@ -104,7 +109,8 @@ def train(
             gain=gain,
             rng=rng,
         )
-    progress = _Bar(epochs)
+    n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
+    progress = _Watch(epochs, n_batches, start)
     try:
         with progress:
             result = training.train(
@@ -115,7 +121,7 @@ def train(
                 optimizer=Adam(learning_rate) if optimizer == "adam" else SGD(learning_rate, momentum),
                 batch_size=batch_size,
                 weight_decay=weight_decay,
-                evaluate=evaluate_every,
+                evaluate=evaluated,
                 validation=None if validation is None else read_points(validation, visible),
                 rng=rng,
                 callback=progress.show,
@@ -128,7 +134,7 @@ def train(
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     result.rbm.save(out)
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    typer.echo(_summary(result))
+    print_history(result)
     typer.echo(f"machine: {out}")
     if plot is not None:
         _draw(result, plot)
@@ -147,34 +153,6 @@ def _choose_gradient(
     if exact or not (pcd or estimate_seconds(*sizes) > SECONDS_CHEAP):
         return Exact(n_threads=1 if threads is None else threads, force=exact)
     return PCD(n_chains=chains, n_steps=steps, n_threads=threads)
-
-
-def read_points(path: Path, units: str) -> FloatArray:
-    """The points in a file.
-
-    Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
-    """
-    from paramagnet.data.files import read_data, read_table
-
-    points = read_data(path)
-    if path.suffix not in (".npy", ".npz") and (labels := read_table(path).label_column) is not None:
-        typer.echo(f"{path}: column {labels + 1} holds labels and is left out.", err=True)
-    if points.ndim != 2:
-        raise ValueError(
-            f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
-        )
-    low, high = as_unit(units, "visible").levels
-    found = set(np.unique(points))
-    if found <= {low, high}:
-        return points
-    for other in ("bit", "spin"):
-        levels = as_unit(other, "units").levels
-        if found <= set(levels):
-            typer.echo(
-                f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True
-            )
-            return np.where(points == levels[1], high, low)
-    return points  # the library says what is wrong with them
 
 
 def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
@@ -204,20 +182,6 @@ def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
     )
 
 
-def _summary(result: TrainResult) -> str:
-    history = result.history
-    if not len(history):
-        return f"trained for {result.state.epoch} epochs"
-    error = f" +- {history.error[-1]:.2g} (mAIS)" if history.error[-1] > 0.0 else ""
-    value = f"{history.log_likelihood[-1]:.4f}{error} nats per point"
-    line = f"log-likelihood after {history.epoch[-1]} epochs: {value}"
-    if np.isfinite(history.validation[-1]):
-        line += f", validation {history.validation[-1]:.4f}"
-    return (
-        f"{line} ({history.log_likelihood[0]:.4f} at epoch {history.epoch[0]}; {result.state.seconds:.1f} s)"
-    )
-
-
 def _draw(result: TrainResult, plot: Path) -> None:
     from paramagnet.plots import plot_learning_curve, save_figure
 
@@ -227,44 +191,31 @@ def _draw(result: TrainResult, plot: Path) -> None:
     )
 
 
-class _Bar:
-    """A progress bar with the latest log-likelihood; silent where nobody watches."""
+class _Watch:
+    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
 
-    def __init__(self, epochs: int) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    def __init__(self, epochs: int, n_batches: int, start: RBM | TrainState) -> None:
+        self.state = start if not isinstance(start, RBM) else None
+        self._epochs, self._n_batches = epochs, n_batches
+        self._bar = Bar(self._title(0), done=self._fraction())
 
-        console = Console(stderr=True)
-        self.state: TrainState | None = None
-        self._progress = Progress(
-            TextColumn("epoch"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TextColumn("log-likelihood {task.fields[value]}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("", total=epochs, value="")
-        self._shown = 0.0
-
-    def __enter__(self) -> _Bar:
-        self._progress.start()
+    def __enter__(self) -> _Watch:
+        self._bar.__enter__()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self.state is not None:
-            self._draw(self.state)
-        self._progress.stop()
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(*error)
 
     def show(self, state: TrainState) -> None:
         """To be called with every state."""
         self.state = state
-        now = time.monotonic()
-        if now - self._shown >= _BAR_SECONDS:
-            self._shown = now
-            self._draw(state)
+        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
+        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
 
-    def _draw(self, state: TrainState) -> None:
-        value = f"{state.records[-1].log_likelihood:.3f}" if state.records else ""
-        self._progress.update(self._task, completed=state.epoch, value=value)
+    def _title(self, epoch: int) -> str:
+        return f"epoch {epoch}/{self._epochs}"
+
+    def _fraction(self) -> float:
+        if self.state is None or not self._epochs:
+            return 0.0
+        return (self.state.epoch + self.state.batch / self._n_batches) / self._epochs

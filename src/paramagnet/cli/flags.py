@@ -1,0 +1,68 @@
+"""Errors of the library name its arguments; those of a command name its flags."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from typer.core import TyperGroup
+
+# What an option is called where the library has another word.
+_OPTIONS = {
+    "n_visible": "visible_units",
+    "n_hidden": "hidden_units",
+    "n_chains": "chains",
+    "n_samples": "samples",
+    "n_steps": "steps",
+    "n_threads": "threads",
+    "n_temperatures": "temperatures",
+    "n_points": "points",
+    "evaluate": "evaluate_every",
+    "binarize": "method",
+    "name": "source",
+    "rng": "seed",
+    "b": "visible_bias",
+    "c": "hidden_bias",
+}
+_NAME = re.compile(r"`([a-z_]+)`")
+
+
+class FlagGroup(TyperGroup):
+    """Commands whose errors name flags in place of the library's arguments."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except (ValueError, OSError, ArithmeticError, RuntimeError) as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if len(error.args) >= 1 and isinstance(error.args[0], str) and command is not None:
+                error.args = (name_flags(error.args[0], _flags_of(command)), *error.args[1:])
+            raise
+
+
+def _flags_of(command: Any) -> dict[str, str]:
+    """How each parameter of a command is written: ``--n-samples``, ``DATA``."""
+    flags = {}
+    for parameter in command.params:
+        option = parameter.param_type_name == "option"
+        flags[parameter.name] = parameter.opts[0] if option else (parameter.metavar or parameter.name.upper())
+    return flags
+
+
+def name_flags(message: str, flags: dict[str, str]) -> str:
+    """``message`` with flags in place of arguments, and "the file" in place of a ``path``.
+
+    An argument that is no option of the command, by its own name or another, stays as it is.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        name = match[1]
+        flag = flags.get(name) or flags.get(_OPTIONS.get(name, ""))
+        if flag is not None:
+            return f"`{flag}`"
+        if name == "path":
+            return "The file" if match.start() == 0 else "the file"
+        return match[0]
+
+    return _NAME.sub(replace, message)

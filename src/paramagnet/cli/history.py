@@ -1,0 +1,81 @@
+"""What ``paramagnet train`` prints about a run: the log-likelihood at the epochs where it was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import typer
+
+if TYPE_CHECKING:
+    from paramagnet.learning.checkpoint import Record
+    from paramagnet.learning.training import TrainResult
+
+_MOST_ROWS = 12
+
+
+def as_epochs(at: str | None, every: int | None) -> int | list[int] | None:
+    """The epochs to measure at, from ``--evaluate-at`` or ``--evaluate-every``."""
+    if at is None:
+        return every
+    if every is not None:
+        raise ValueError("`--evaluate-at` and `--evaluate-every` exclude each other; give one of them.")
+    try:
+        return [int(word) for word in at.split(",")]
+    except ValueError:
+        raise ValueError(f"`--evaluate-at` must be epochs with commas between them, got {at!r}.") from None
+
+
+def show_value(record: Record, digits: int = 4) -> str:
+    """The log-likelihood with its error, if it has one."""
+    error = f" +- {record.error:.2g}" if record.error > 0.0 else ""
+    return f"{record.log_likelihood:.{digits}f}{error}"
+
+
+def print_history(result: TrainResult) -> None:
+    """A table of the measured epochs, not more than a screen of them, and a line about the last one."""
+    records = result.state.records
+    if not records:
+        typer.echo(f"trained for {result.state.epoch} epochs")
+        return
+    _print_table(records)
+    last = records[-1]
+    how = " (mAIS)" if last.error > 0.0 else ""
+    line = f"log-likelihood after {last.epoch} epochs: {show_value(last)}{how} nats per point"
+    if np.isfinite(last.validation):
+        line += f", validation {last.validation:.4f}"
+    typer.echo(f"{line} ({result.state.seconds:.1f} s)")
+    doubtful = [str(record.epoch) for record in records if not _trusted(record)]
+    if doubtful:
+        typer.echo(
+            f"Do not trust the log-likelihood at epoch {', '.join(doubtful)}: too few effective samples. "
+            "`paramagnet evaluate` takes more `--temperatures` and `--samples`.",
+            err=True,
+        )
+
+
+def _print_table(records: tuple[Record, ...]) -> None:
+    validated = any(np.isfinite(record.validation) for record in records)
+    estimated = any(record.error > 0.0 for record in records)
+    chosen = sorted({round(i) for i in np.linspace(0, len(records) - 1, min(len(records), _MOST_ROWS))})
+    heading = f"{'epoch':>8s}{'log-likelihood':>24s}"
+    heading += f"{'validation':>14s}" if validated else ""
+    typer.echo(f"{heading}{'seconds':>11s}")
+    for record in (records[i] for i in chosen):
+        line = f"{record.epoch:8d}{show_value(record):>24s}"
+        line += f"{record.validation:14.4f}" if validated else ""
+        doubt = "   do not trust" if estimated and not _trusted(record) else ""
+        typer.echo(f"{line}{record.seconds:11.1f}{doubt}")
+    if len(chosen) < len(records):
+        typer.echo(f"{len(chosen)} of {len(records)} measurements; --plot draws them all")
+
+
+def _trusted(record: Record) -> bool:
+    """Whether enough samples are behind an estimate.
+
+    Of ``S`` weights with standard error ``e`` of their mean ``S / (1 + (S - 1) e**2)`` are effective.
+    """
+    from paramagnet.learning.annealing import N_SAMPLES
+    from paramagnet.learning.likelihood import FEWEST_EFFECTIVE
+
+    return N_SAMPLES / (1.0 + (N_SAMPLES - 1) * record.error**2) >= FEWEST_EFFECTIVE

@@ -1,0 +1,49 @@
+"""Points from a file, in the values that a machine wants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import typer
+
+from paramagnet.units import FloatArray, as_unit
+
+
+def read_points(path: Path, units: str) -> FloatArray:
+    """The points in a file.
+
+    Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
+    """
+    from paramagnet.data.files import read_data, read_table
+
+    points = read_data(path)
+    if path.suffix not in (".npy", ".npz") and (labels := read_table(path).label_column) is not None:
+        typer.echo(f"{path}: column {labels + 1} holds labels and is left out.", err=True)
+    if points.ndim != 2:
+        raise ValueError(
+            f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
+        )
+    if np.isnan(points).any():
+        return points  # the library says what is wrong with them
+    return as_levels(points, path, units)
+
+
+def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
+    """``points`` in the values of these units; NaN stays what it is."""
+    low, high = as_unit(units, "visible").levels
+    found = np.unique(points[~np.isnan(points)])
+    if set(found) <= {low, high}:
+        return points
+    for other in ("bit", "spin"):
+        levels = as_unit(other, "units").levels
+        if set(found) <= set(levels):
+            typer.echo(
+                f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True
+            )
+            return np.where(np.isnan(points), np.nan, np.where(points == levels[1], high, low))
+    shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
+    raise ValueError(
+        f"`{path}` must hold the values of {units} units, {low:g} and {high:g}; found {shown}. "
+        "Binarize it first: `paramagnet data binarize IN OUT`."
+    )
