@@ -6,6 +6,7 @@ EXTRAS ?= plot
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := torch==2.13.0
+PEERS := .venv-peers
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 SWEEP_STAMP := $(VENV)/.installed-sweep
@@ -15,7 +16,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARAMAGNET_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-slow lint bench docs sweep wheel clean
+.PHONY: demo test test-slow lint bench bench-peers docs sweep wheel clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -33,7 +34,11 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	mkdir -p bench-output
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out %/bench_peers.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
+
+# Other packages have an environment of their own: nothing here must come to depend on them.
+bench-peers: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/bench_peers.py --json benchmarks/data/peers.json
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
@@ -49,7 +54,7 @@ wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:
-	rm -rf $(VENV) dist docs/_build demo-output bench-output
+	rm -rf $(VENV) $(PEERS) dist docs/_build demo-output bench-output
 
 $(VENV)/.pip:
 	$(PYTHON) -m venv $(VENV)
@@ -73,4 +78,11 @@ endif
 
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
+$(PEERS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(PEERS)/bin/python -m pip install --quiet $(TORCH)
+	$(PEERS)/bin/python -m pip install --quiet --group peers --editable .
 	touch $@
