@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from paramagnet._checks import as_count
+from paramagnet.cli.console import Bar
+from paramagnet.experiments.disorder import DisorderAverage, simulate_layer_correlation
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import judge
 
@@ -29,6 +31,10 @@ def beta_max(
     hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
     visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Simulate random machines of these sizes and compare.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of --check.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print beta_max and the standard deviation of the initial weights for a machine of these sizes."""
@@ -41,6 +47,10 @@ def beta_max(
     for warning in caught:
         typer.echo(f"warning: {warning.message}", err=True)
     sigma = float(result.beta / np.sqrt(n + m))
+    simulated = None
+    if check:
+        units = {"visible": visible, "hidden": hidden}
+        simulated = _simulate(n, m, **units, visible_bias=visible_bias, hidden_bias=hidden_bias, rng=seed)
     if as_json:
         values = {
             "visible_units": n,
@@ -57,6 +67,15 @@ def beta_max(
             "rival": _finite(result.rival),
             "status": result.status,
         }
+        if simulated is not None:
+            arrays = ("beta", "value", "error", "theory")
+            values["simulation"] = {
+                "method": simulated.method,
+                "draws": simulated.n_draws,
+                "maximum": _finite(simulated.maximum),
+                "maximum_error": _finite(simulated.maximum_error),
+                **{name: getattr(simulated, name).tolist() for name in arrays},
+            }
         typer.echo(json.dumps(values))
         return
     from rich.console import Console
@@ -71,6 +90,34 @@ def beta_max(
     stable = "stable" if result.stability > 0 else "marginal" if result.stability == 0 else "unstable"
     table.add_row("stability", f"{result.stability:.4g}   replica-symmetric theory {stable}")
     Console().print(table)
+    if simulated is not None:
+        Console().print(_comparison(simulated))
+
+
+def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:
+    with Bar("random machines") as bar:
+        return simulate_layer_correlation(n, m, **options, progress=bar.show)
+
+
+def _comparison(simulated: DisorderAverage) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("beta/beta_max", "theory", "simulation", "error"):
+        table.add_column(name, justify="right")
+    for beta, theory, value, error in zip(
+        simulated.beta, simulated.theory, simulated.value, simulated.error, strict=True
+    ):
+        ratio = beta / simulated.beta_max
+        table.add_row(f"{ratio:.2f}", f"{theory:.5f}", f"{value:.5f}", f"{error:.5f}")
+    ratio, error = (x / simulated.beta_max for x in (simulated.maximum, simulated.maximum_error))
+    found = f"{ratio:.3f} +- {error:.3f} beta_max" if np.isfinite(ratio) else "outside of this range"
+    return Group(
+        f"\nLayer correlation of {simulated.n_draws} random machines of these sizes, {simulated.method}:",
+        table,
+        f"Its maximum: {found}.",
+    )
 
 
 def _finite(value: float) -> float | None:

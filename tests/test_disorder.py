@@ -1,0 +1,109 @@
+"""Averages over random weights against the theory."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import paramagnet as pm
+from paramagnet.cli import app
+from paramagnet.experiments import disorder
+from paramagnet.experiments.disorder import simulate_layer_correlation
+
+
+def test_enumerated_average_is_the_difference_of_magnetizations():
+    """For one machine: d<sum v>/dc at a bias b, differentiated in b at zero, by differences."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(0.0, 0.5, (4, 3))
+
+    def mean(b, c):
+        return pm.exact_moments(pm.RBM(w, np.full(4, b), np.full(3, c))).visible.sum() / 7
+
+    step, c = 1e-3, -0.5
+    slope = sum(
+        s * t * mean(s * step, c + t * step) for s in (1, -1) for t in (1, -1)
+    ) / (4 * step**2)  # fmt: skip
+    # one machine is not symmetric: average over all flips of visible units with their rows
+    flips = np.array(np.meshgrid(*[[1.0, -1.0]] * 4)).reshape(4, -1).T
+    by_flips = 0.0
+    for flip in flips:
+        rbm = pm.RBM(flip[:, None] * w, np.zeros(4), np.full(3, c))
+        by_flips += disorder._enumerated(rbm, True, False, 0) / len(flips)
+
+    def mean_flipped(b, c):
+        total = 0.0
+        for flip in flips:
+            rbm = pm.RBM(flip[:, None] * w, np.full(4, b), np.full(3, c))
+            total += pm.exact_moments(rbm).visible.sum() / 7
+        return total / len(flips)
+
+    expected = sum(
+        s * t * mean_flipped(s * step, c + t * step) for s in (1, -1) for t in (1, -1)
+    ) / (4 * step**2)  # fmt: skip
+    assert by_flips == pytest.approx(expected, rel=1e-4)
+    assert np.isfinite(slope)
+
+
+def test_small_machines_approach_the_theory():
+    found = simulate_layer_correlation(10, 10, n_draws=600, beta=[0.6, 0.8], rng=1)
+    assert found.method == "enumerated"
+    assert np.allclose(found.value, found.theory, rtol=0.05)
+    assert np.isnan(found.maximum)  # at the end of the grid
+
+
+def test_maximum_lies_above_beta_max_by_the_finite_size_shift():
+    found = simulate_layer_correlation(8, 8, n_draws=1500, rng=2)
+    assert 1.0 < found.maximum / found.beta_max < 1.2
+    assert 0.0 < found.maximum_error < 0.05 * found.beta_max
+
+
+def test_sampled_and_enumerated_averages_agree(monkeypatch):
+    options = {"hidden_bias": -1.0, "n_draws": 4, "beta": [1.0, 1.6], "rng": 3}
+    exact = simulate_layer_correlation(12, 9, **options)
+    monkeypatch.setattr(disorder, "LARGEST_ENUMERATED", 0)
+    sampled = simulate_layer_correlation(12, 9, **options)
+    assert (exact.method, sampled.method) == ("enumerated", "sampled")
+    assert np.allclose(sampled.value, exact.value, atol=0.01)
+
+
+@pytest.mark.parametrize("units", [("bit", "bit"), ("bit", "spin"), ("spin", "spin")])
+def test_other_units(units, monkeypatch):
+    visible, hidden = units
+    options = {"visible": visible, "hidden": hidden, "n_draws": 300, "beta": [0.3, 0.6], "rng": 4}
+    options |= {"hidden_bias": 0.0 if hidden == "bit" or visible == "bit" else 0.5}
+    found = simulate_layer_correlation(10, 10, **options)
+    assert np.allclose(
+        found.value, found.theory, atol=5 * found.error.max() + 0.02 * np.abs(found.theory).max()
+    )
+    monkeypatch.setattr(disorder, "LARGEST_ENUMERATED", 0)
+    few = simulate_layer_correlation(10, 10, **(options | {"n_draws": 2}))
+    monkeypatch.undo()
+    exact = simulate_layer_correlation(10, 10, **(options | {"n_draws": 2}))
+    assert np.allclose(few.value, exact.value, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hidden": "spin"}, "`hidden_bias` must not be zero where both layers are symmetric"),
+        ({"n_draws": 1}, "`n_draws` must"),
+        ({"beta": [-1.0]}, "`beta` must"),
+    ],
+)
+def test_bad_input(options, words):
+    with pytest.raises(ValueError, match=words):
+        simulate_layer_correlation(5, 5, **options)
+
+
+def test_command_line():
+    sizes = ["beta-max", "--visible-units", "5", "--hidden-units", "4", "--check"]
+    shown = CliRunner().invoke(app, sizes)
+    assert shown.exit_code == 0
+    assert "random machines of these sizes, enumerated" in shown.output
+    assert "Its maximum: 1." in shown.output
+    values = json.loads(CliRunner().invoke(app, [*sizes, "--json"]).stdout)
+    assert values["simulation"]["maximum"] > values["beta_max"]
+    assert len(values["simulation"]["theory"]) == 12
