@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "initializers": {"units", "rbm", "theory"},
     "learning": {"units", "rbm", "kernels"},
     "data": {"units", "kernels"},
-    "adapters": {"units", "rbm", "theory", "initializers", "learning"},
+    "adapters": {"units", "rbm", "theory", "initializers", "learning", "data"},
     "experiments": {"units", "rbm", "theory", "initializers", "learning", "data", "kernels", "plots"},
     "cli": {
         "units", "rbm", "theory", "initializers", "learning",
