@@ -10,6 +10,7 @@ PEERS := .venv-peers
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 SWEEP_STAMP := $(VENV)/.installed-sweep
+GROUPS := --group test $(if $(filter all,$(subst $(comma), ,$(EXTRAS))),--group test-all)
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
 ifneq ($(wildcard ../shared/data),)
@@ -67,7 +68,7 @@ $(VENV)/.torch: | $(VENV)/.pip
 	touch $@
 
 $(STAMP): pyproject.toml | $(VENV)/.pip $(TORCH_STAMP)
-	$(BIN)/python -m pip install --quiet --group test --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet $(GROUPS) --editable ".[$(EXTRAS)]"
 	touch $@
 
 ifneq ($(STAMP),$(SWEEP_STAMP))

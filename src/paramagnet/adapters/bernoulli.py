@@ -1,0 +1,105 @@
+"""scikit-learn's own ``BernoulliRBM``: its machine as ours, ours as its, and the right initial scale for it.
+
+Its units are bits in both layers. Ours become bits by an exact change of variables (`RBM.to_bits`): the
+distribution stays the same, only the names of its states change. From spin visible units the weights double
+and the hidden biases fall by ``sum_i w_ij``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_count
+from paramagnet.adapters._extras import missing_extra
+from paramagnet.initializers import initialize
+from paramagnet.rbm import RBM
+
+
+def from_sklearn(estimator: Any) -> RBM:
+    """The machine of a fitted ``BernoulliRBM``; bits in both layers."""
+    names = ("components_", "intercept_visible_", "intercept_hidden_")
+    missing = [name for name in names if not hasattr(estimator, name)]
+    if missing:
+        raise ValueError(
+            f"`estimator` must be a fitted BernoulliRBM, got {estimator!r} without {', '.join(missing)}."
+        )
+    components, visible_bias, hidden_bias = (getattr(estimator, name) for name in names)
+    return RBM(np.asarray(components).T, visible_bias, hidden_bias, "bit", "bit")
+
+
+def to_sklearn(rbm: RBM, *, feature_names: Sequence[str] | None = None, **options: Any) -> Any:
+    """A ``BernoulliRBM`` with the distribution of ``rbm``, as if it had been fitted.
+
+    ``options`` are those of its constructor. ``partial_fit`` goes on from it, ``fit`` starts anew.
+    ``feature_names`` are the columns of the data frames that it is to see, if any.
+    """
+    try:
+        from sklearn.neural_network import BernoulliRBM
+    except ModuleNotFoundError as error:
+        raise missing_extra("`to_sklearn`", "scikit-learn", "sklearn") from error
+    if options.setdefault("n_components", rbm.n_hidden) != rbm.n_hidden:
+        raise ValueError(
+            f"`n_components` must be {rbm.n_hidden}, the hidden units of `rbm`, "
+            f"got {options['n_components']!r}."
+        )
+    return _set_fitted(BernoulliRBM(**options), rbm, feature_names)
+
+
+def warm_start_bernoulli_rbm(
+    estimator: Any,
+    n_features: int,
+    *,
+    hidden_bias: float = 0.0,
+    visible_bias: float | npt.ArrayLike = 0.0,
+    gain: float = 1.0,
+    feature_names: Sequence[str] | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> Any:
+    """Give scikit-learn's ``BernoulliRBM`` initial weights of the right scale, and return it.
+
+    The weights and biases are those of `initialize` for spin visible and bit hidden units, in its bits. All
+    that ``fit`` would have set is set. Train it by ``partial_fit``, with ``batch_size`` points a call: its
+    ``fit`` would start again from weights of 0.01.
+    """
+    for name in ("n_components", "batch_size", "partial_fit"):
+        if not hasattr(estimator, name):
+            raise ValueError(f"`estimator` must be a BernoulliRBM, got {estimator!r} without `{name}`.")
+    rbm = initialize(
+        n_features,
+        as_count(estimator.n_components, "n_components"),
+        visible="spin",
+        hidden="bit",
+        visible_bias=visible_bias,
+        hidden_bias=hidden_bias,
+        gain=gain,
+        rng=rng,
+    )
+    return _set_fitted(estimator, rbm, feature_names)
+
+
+def _set_fitted(estimator: Any, rbm: RBM, feature_names: Sequence[str] | None) -> Any:
+    """Put the parameters of ``rbm`` into a ``BernoulliRBM``, with all else that ``fit`` sets."""
+    from sklearn.utils import check_random_state
+
+    bits = rbm.to_bits()
+    estimator.components_ = np.array(bits.weights.T, order="F")  # a copy: it trains in place
+    estimator.intercept_visible_ = bits.visible_bias.copy()
+    estimator.intercept_hidden_ = bits.hidden_bias.copy()
+    estimator.h_samples_ = np.zeros((as_count(estimator.batch_size, "batch_size"), bits.n_hidden))
+    estimator.random_state_ = check_random_state(estimator.random_state)
+    estimator.n_features_in_ = bits.n_visible
+    estimator._n_features_out = bits.n_hidden
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+    if feature_names is not None:
+        columns = np.array([str(name) for name in feature_names], dtype=object)
+        if columns.shape != (bits.n_visible,):
+            raise ValueError(
+                f"`feature_names` must be {bits.n_visible} names, one per visible unit, got {columns.size}."
+            )
+        estimator.feature_names_in_ = columns
+    return estimator

@@ -1,0 +1,296 @@
+"""A restricted Boltzmann machine as a scikit-learn estimator: features, likelihoods, samples.
+
+It follows scikit-learn's conventions (pipelines, searches, cloning, data frames) around the same machine, the
+same initial scale and the same training as everywhere else in paramagnet.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_count, as_states
+from paramagnet.adapters._extras import missing_extra
+from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
+from paramagnet.initializers import initialize
+from paramagnet.learning.annealing import estimate_log_partition
+from paramagnet.learning.checkpoint import TrainState
+from paramagnet.learning.exact import estimate_seconds, log_partition
+from paramagnet.learning.gibbs import sample
+from paramagnet.learning.gradient import PCD, Exact, GradientSettings, Layout
+from paramagnet.learning.likelihood import Estimate
+from paramagnet.learning.optimizer import Adam, LearningRate
+from paramagnet.learning.training import train, training_steps
+from paramagnet.rbm import RBM
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ModuleNotFoundError as error:
+    raise missing_extra("paramagnet.adapters.scikit", "scikit-learn", "sklearn") from error
+
+SECONDS_CHEAP = 0.01  # an exact gradient that takes no longer is the default
+SECONDS_EXACT = 1.0  # an exact ln Z that takes no longer is preferred to an estimate
+CHAINS = PCD(n_chains=100, n_steps=50, n_relax=200)  # few chains, many sweeps: better than the reverse
+SPARSE_BIAS = -2.5
+_DTYPES = (np.float64, np.float32)
+_TRAINING, _LOG_PARTITION = 0, 1  # streams of random numbers
+
+
+class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Restricted Boltzmann machine, started at the scale that the theory gives for its layers.
+
+    Parameters
+    ----------
+    n_components : hidden units
+    hidden : type of the hidden units, "bit" or "spin"; the visible ones are spins inside, whatever the data
+    hidden_bias : initial bias of the hidden units. None is 0 for spins and -2.5 for bits, which was better
+        than 0 on the two larger data sets of [Y25]; negative biases make the features sparse.
+    visible_bias : initial bias of the visible units: one number, or "data" for the biases that give the
+        features their means
+    gain : factor on the initial scale
+    learning_rate : of Adam, a number or a function of the index of the update
+    batch_size : points per update
+    n_iter : times to go through the data
+    weight_decay : ``learning_rate * weight_decay * w`` is taken off the weights at every update
+    gradient : `paramagnet.Exact`, `PCD` or `CD`; None is exact where a gradient takes no more than about
+        10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
+    threshold : how numbers become two values. "auto" leaves 0/1 and -1/+1 data as they are and binarizes
+        all others at the threshold of Otsu that `fit` learns for each feature; "median" takes medians; a
+        number is the threshold of all features; None raises on anything but 0/1 and -1/+1.
+    random_state : None, an integer or a ``RandomState``, as everywhere in scikit-learn
+
+    Attributes
+    ----------
+    rbm_ : the trained `paramagnet.RBM`
+    binarizer_ : the `paramagnet.Binarizer` that data go through
+    log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`: exact where that takes no more than a second, else by
+        mAIS; computed once per fit, when first needed
+    score_error_ : the standard error that `log_partition_` gives to `score`, 0 where it is exact
+    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+
+    `transform` gives ``E[h | v]``. `score` is a log-likelihood, in nats per point of the binarized data.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        hidden: str = "bit",
+        hidden_bias: float | None = None,
+        visible_bias: float | str = "data",
+        gain: float = 1.0,
+        learning_rate: LearningRate = 0.005,
+        batch_size: int = 100,
+        n_iter: int = 50,
+        weight_decay: float = 0.0,
+        gradient: GradientSettings | None = None,
+        threshold: str | float | None = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.hidden = hidden
+        self.hidden_bias = hidden_bias
+        self.visible_bias = visible_bias
+        self.gain = gain
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.weight_decay = weight_decay
+        self.gradient = gradient
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # Learning
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn thresholds, if the data are not binary, and train a new machine; ``y`` is not used."""
+        X = validate_data(self, X, dtype=_DTYPES, ensure_min_samples=2)
+        n_iter = as_count(self.n_iter, "n_iter", minimum=0)
+        rng, states = self._start(X)
+        self._train(self._machine_for(states, rng), states, n_iter, rng)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Go through the points of ``X`` once, from where the last call or `fit` ended.
+
+        The first call learns the thresholds, so its points should be typical.
+        """
+        first = not hasattr(self, "_state")
+        X = validate_data(self, X, dtype=_DTYPES, reset=first, ensure_min_samples=2 if first else 1)
+        if first:
+            rng, states = self._start(X)
+            self._train(self._machine_for(states, rng), states, 1, rng)
+            return self
+        self._train(self._state, self._binarize(X), 1, self._generator(_TRAINING, self._state.update))
+        return self
+
+    def _start(self, X: npt.NDArray[Any]) -> tuple[np.random.Generator, FloatArray]:
+        """The generator of a fit, and the points in the values of the visible units."""
+        self._entropy = _draw_entropy(self.random_state)
+        self.binarizer_ = _fit_binarizer(X, self.threshold)
+        self._strict = self.threshold is None
+        return self._generator(_TRAINING, 0), self._binarize(X)
+
+    def _generator(self, purpose: int, update: int) -> np.random.Generator:
+        """Random numbers of a fit, for a purpose, after so many updates."""
+        return np.random.default_rng([*self._entropy, purpose, update])
+
+    def _machine_for(self, states: FloatArray, rng: np.random.Generator) -> RBM:
+        hidden_bias = self.hidden_bias
+        if hidden_bias is None:
+            hidden_bias = SPARSE_BIAS if self.hidden == "bit" else 0.0
+        return initialize(
+            states.shape[1],
+            as_count(self.n_components, "n_components"),
+            hidden=self.hidden,
+            visible_bias=self.visible_bias,
+            hidden_bias=hidden_bias,
+            gain=self.gain,
+            data=states if isinstance(self.visible_bias, str) else None,
+            rng=rng,
+        )
+
+    def _train(
+        self, start: RBM | TrainState, states: FloatArray, epochs: int, rng: np.random.Generator
+    ) -> None:
+        layout = start.layout if isinstance(start, TrainState) else Layout.of(start)
+        gradient = self.gradient
+        if gradient is None:
+            cheap = estimate_seconds(layout.n_visible, layout.n_hidden) <= SECONDS_CHEAP
+            gradient = Exact() if cheap else CHAINS
+        if isinstance(start, TrainState) and isinstance(gradient, PCD) and _has_chains(start, gradient):
+            gradient = replace(gradient, n_relax=0)
+        options: dict[str, Any] = {
+            "epochs": epochs,
+            "gradient": gradient,
+            "optimizer": Adam(self.learning_rate),
+            "batch_size": self.batch_size,
+            "weight_decay": self.weight_decay,
+            "evaluate": (),
+        }
+        if isinstance(start, TrainState):
+            start = _with_new_data(start, states, options, rng)
+        result = train(start, states, rng=rng, **options)
+        self._state, self.rbm_ = result.state, result.rbm
+        self._n_features_out = result.rbm.n_hidden
+        self._log_partition: Estimate | None = None
+
+    # What the machine says about data
+
+    def _binarize(self, X: npt.NDArray[Any]) -> FloatArray:
+        if self._strict:
+            unit = _alphabet(self.binarizer_)
+            X = as_states(X, "X", str(unit), unit.levels, X.shape[1])
+        return self.binarizer_.apply(X)
+
+    def _states(self, X: Any) -> tuple[FloatArray, npt.DTypeLike]:
+        check_is_fitted(self, "rbm_")
+        X = validate_data(self, X, dtype=_DTYPES, reset=False)
+        return self._binarize(X), X.dtype
+
+    def transform(self, X: Any) -> Any:
+        """The means of the hidden units given each point, ``(n_points, n_components)``."""
+        states, dtype = self._states(X)
+        return self.rbm_.hidden_features(states).astype(dtype, copy=False)
+
+    def score_samples(self, X: Any) -> FloatArray:
+        """The log-likelihood of each point, in nats."""
+        states, _ = self._states(X)
+        log_likelihoods: FloatArray = -self.rbm_.free_energy(states) - self.log_partition_.value
+        return log_likelihoods
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-likelihood of the points, in nats per point; its error is `score_error_`."""
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def log_partition_(self) -> Estimate:
+        """``ln Z`` of the machine; see the class."""
+        check_is_fitted(self, "rbm_")
+        if self._log_partition is None:
+            rbm = self.rbm_
+            if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_EXACT:
+                self._log_partition = Estimate(log_partition(rbm))
+            else:
+                rng = self._generator(_LOG_PARTITION, self._state.update)
+                self._log_partition = estimate_log_partition(rbm, rng=rng)
+            if not self._log_partition.trusted:
+                warnings.warn(f"ln Z is uncertain: {self._log_partition}.", RuntimeWarning, stacklevel=3)
+        return self._log_partition
+
+    @property
+    def score_error_(self) -> float:
+        """The standard error of `score`; see the class."""
+        return self.log_partition_.error
+
+    def sample(
+        self, n_samples: int = 1, *, n_steps: int = 1000, random_state: Any = None
+    ) -> npt.NDArray[np.float64]:
+        """Points from the machine, the ends of chains of ``n_steps`` Gibbs sweeps.
+
+        They are spins (-1, +1) if the data of `fit` were, else bits (0, 1).
+        """
+        check_is_fitted(self, "rbm_")
+        rng = np.random.default_rng(_draw_entropy(random_state))
+        states = sample(self.rbm_, n_samples, n_steps=n_steps, rng=rng)
+        unit = _alphabet(self.binarizer_)
+        return np.where(states == self.rbm_.visible.high, unit.high, unit.low)
+
+
+def _draw_entropy(random_state: Any) -> list[int]:
+    """Seeds from what scikit-learn takes for a ``random_state``."""
+    words: list[int] = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32).tolist()
+    return words
+
+
+def _alphabet(binarizer: Binarizer) -> BinaryUnit:
+    """The values that points have outside: spins if the data of `fit` were spins, else bits."""
+    if binarizer.method != "binary":
+        return BIT
+    assert binarizer.thresholds is not None
+    return SPIN if binarizer.thresholds[0] == 0.0 else BIT
+
+
+def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binarizer:
+    method = "otsu" if threshold is None or threshold == "auto" else threshold
+    if isinstance(method, str) and method not in ("otsu", "median"):
+        raise ValueError(f"`threshold` must be 'auto', 'median', a number or None, got {threshold!r}.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantDataWarning)  # a constant feature stays one: no harm here
+        binarizer = fit_binarizer(X, method)
+    if threshold is None and binarizer.method != "binary":
+        found = np.setdiff1d(X, (-1.0, 0.0, 1.0))
+        example = f"{found[0]:g}" if found.size else "-1, 0 and 1"
+        raise ValueError(
+            f"`X` must hold 0 and 1, or -1 and 1, where `threshold` is None; found {example}. "
+            "Pass `threshold='auto'` to binarize."
+        )
+    return binarizer
+
+
+def _with_new_data(
+    state: TrainState, states: FloatArray, options: dict[str, Any], rng: np.random.Generator
+) -> TrainState:
+    """The start of a run on other points that takes chains and optimizer along."""
+    fresh = next(training_steps(state.rbm, states, rng=rng, **options))
+    chains = state.chains if _has_chains(state, options["gradient"]) else fresh.chains
+    return replace(fresh, optimizer_state=state.optimizer_state, chains=chains)
+
+
+def _has_chains(state: TrainState, gradient: GradientSettings) -> bool:
+    """Whether ``state`` has the chains that ``gradient`` asks for."""
+    if not isinstance(gradient, PCD) or state.chains is None:
+        return False
+    return len(state.chains.visible) == gradient.n_chains
