@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -139,3 +140,12 @@ def test_links_and_figures_exist(name):
     for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (path.parent / target).exists(), target
+
+
+def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    benchmark = importlib.import_module("bench_adapters")
+    record = json.loads((ROOT / "benchmarks" / "data" / "adapters.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+    assert len(record["results"]["seeds"]) == 5
+    assert benchmark.table(record["results"]["seeds"]) in page

@@ -66,8 +66,7 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
     source = Path(path)
     with _open_archive(source) as file:
         updates = _saved_updates(file, source)
-        model = file["model_type"][()] if "model_type" in file else b""
-        model = model.decode("utf-8", "replace") if isinstance(model, bytes) else str(model)
+        model = _model_type(file)
         if model != _MODEL:
             raise ValueError(
                 f"`path` must hold a machine of type {_MODEL}, with bits in both layers, "
@@ -81,7 +80,7 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
         try:
             group = group.get("params", group)  # older archives have the arrays one level up
             return from_rbms({name: group[name][()] for name in _NAMES if name in group})
-        except (AttributeError, OSError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
             raise ValueError(f"`path` is a damaged archive of rbms: {source} ({error})") from None
 
 
@@ -114,6 +113,7 @@ def save_rbms(
     """
     h5py = _import_h5py()
     bits = rbm.to_bits()
+    seed = None if seed is None else as_count(seed, "seed", minimum=0)
     rng = np.random.default_rng(seed)
     if chains is None:
         visible = rng.integers(0, 2, size=(2000, bits.n_visible)).astype(np.float64)
@@ -182,6 +182,14 @@ def _saved_updates(file: Any, source: Path) -> list[int]:
             f"this HDF5 file holds {', '.join(sorted(file)[:8]) or 'nothing'}: {source}."
         )
     return updates
+
+
+def _model_type(file: Any) -> str:
+    try:
+        name = file["model_type"][()]
+    except (AttributeError, KeyError, OSError, TypeError):
+        return ""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
 
 def _random_states(seed: int) -> dict[str, Any]:
