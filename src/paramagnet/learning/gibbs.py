@@ -68,19 +68,19 @@ def make_layers(
     hidden: BinaryUnit,
 ) -> tuple[Layer, Layer]:
     """The visible and the hidden layer of a machine, in float32."""
-    with np.errstate(over="ignore"):
-        rows = weights.astype(np.float32)
-        layers = (
-            _layer(rows, visible_bias, visible),
-            _layer(np.ascontiguousarray(rows.T), hidden_bias, hidden),
-        )
-    largest = float(max(np.abs(weights).max(), np.abs(visible_bias).max(), np.abs(hidden_bias).max()))
+    check_range(weights, visible_bias, hidden_bias)
+    rows = weights.astype(np.float32)
+    return _layer(rows, visible_bias, visible), _layer(np.ascontiguousarray(rows.T), hidden_bias, hidden)
+
+
+def check_range(*parameters: FloatArray) -> None:
+    """An error if float32 is too narrow for these parameters."""
+    largest = float(max(np.abs(array).max() for array in parameters))
     if not largest < LARGEST:
         raise ValueError(
             f"`rbm` must have parameters below {LARGEST:g} to be sampled in float32, got {largest:g}. "
             "Scale them down."
         )
-    return layers
 
 
 def layers_of(rbm: RBM) -> tuple[Layer, Layer]:
