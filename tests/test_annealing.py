@@ -312,7 +312,7 @@ def test_reverse_starts_from_given_samples():
     [
         ({"method": "raise"}, "`method` must be one of 'mais', 'ais', 'reverse-ais', got 'raise'"),
         ({"marginalize": "both"}, "`marginalize` must be 'auto', 'hidden' or 'visible', got 'both'"),
-        ({"device": "cuda"}, "`device` must be 'cpu' in this release"),
+        ({"device": "gpu"}, "`device` must be 'cpu', 'torch:cpu', 'cuda', .* or 'mps', got 'gpu'"),
         ({"n_samples": 0}, "`n_samples` must be a positive integer"),
         ({"n_temperatures": 0}, "`n_temperatures` must be a positive integer"),
         ({"n_threads": 0}, "`n_threads` must be a positive integer"),

@@ -465,7 +465,7 @@ def test_a_diverged_run_carries_its_last_finite_state():
         ({"evaluate": 0}, "`evaluate` must be a positive integer, got 0"),
         ({"evaluate": [0.5]}, "`evaluate` must be an integer of at least 0, got 0.5"),
         ({"evaluate": [50]}, "`evaluate` must not go beyond `epochs` = 1, got 50"),
-        ({"device": "cuda"}, "`device` must be 'cpu' in this release, got 'cuda'"),
+        ({"device": "gpu"}, "`device` must be 'cpu', 'torch:cpu', 'cuda', .* or 'mps', got 'gpu'"),
         ({"optimizer": "adam"}, "`optimizer` must be an `Adam` or an `SGD`, got 'adam'"),
         ({"gradient": "exact"}, r"`gradient` must be None, `Exact\(\)`, `PCD\(\)` or `CD\(\)`, got 'exact'"),
         ({"rng": -4}, "`rng` must be None, a non-negative integer"),

@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator, as_reals, as_states
 from paramagnet.kernels.sampling import draw, draw_and_weigh
+from paramagnet.learning.devices import as_engine
 from paramagnet.learning.exact import sample_exact
 from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of, n_blocks, run_blocks
 from paramagnet.learning.likelihood import Estimate
@@ -75,17 +76,16 @@ def estimate_log_partition(
         data)
     samples : visible states ``(n_samples, n_visible)`` of the machine itself, where "reverse-ais" starts;
         None draws them exactly, where that is affordable
-    device : "cpu"
+    device : "cpu"; or a device of PyTorch's, "cuda", "mps", or "torch:cpu", which has other random numbers
     rng : seed or generator
-    n_threads : None takes all cores; the result is the same for any number, bit for bit
+    n_threads : None takes all cores; the result is the same for any number, bit for bit. PyTorch has its own.
     progress : called now and then with the fraction that is done; what it raises ends the run
     """
     if method not in METHODS:
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if marginalize not in ("auto", "hidden", "visible"):
         raise ValueError(f"`marginalize` must be 'auto', 'hidden' or 'visible', got {marginalize!r}.")
-    if device != "cpu":
-        raise ValueError(f"`device` must be 'cpu' in this release, got {device!r}.")
+    engine = as_engine(device)
     n_samples = as_count(n_samples, "n_samples")
     n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
     temperatures = _as_temperatures(schedule, as_count(n_temperatures, "n_temperatures"))
@@ -103,7 +103,10 @@ def estimate_log_partition(
     path = _make_path(rbm, base, temperatures, joint=method == "ais", transposed=marginalize == "visible")
     if states is not None and marginalize == "visible":
         states = rbm.sample_h_given_v(states, rng=generator)
-    log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads, progress)
+    if engine is None:
+        log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads, progress)
+    else:
+        log_weights = engine.anneal(path, n_samples, states, draw_seed(generator))
     log_start = float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
     ratio = mean_weight(log_weights)
     sign = -1.0 if method == "reverse-ais" else 1.0

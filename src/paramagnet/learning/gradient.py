@@ -15,7 +15,7 @@ n_hidden)``: with a column of ones at the data, fields and data averages are one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from paramagnet.learning.exact import check_cost
 from paramagnet.learning.gibbs import ONE_BLAS_THREAD, Chains, Layer, make_layers, run_sweeps
 from paramagnet.rbm import RBM
 from paramagnet.units import BinaryUnit, FloatArray
+
+if TYPE_CHECKING:
+    from paramagnet.learning.torch_engine import TorchEngine
 
 
 @dataclass(frozen=True)
@@ -188,28 +191,45 @@ def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tup
 
 
 def start_chains(
-    settings: PCD | CD, layout: Layout, parameters: FloatArray, rng: np.random.Generator
+    settings: PCD | CD,
+    layout: Layout,
+    parameters: FloatArray,
+    rng: np.random.Generator,
+    engine: TorchEngine | None = None,
 ) -> Chains:
-    """The chains before the first update: for `PCD` random ones, relaxed; for `CD` none, just their seed."""
+    """The chains before the first update: for `PCD` random ones, relaxed; for `CD` none, just their seed.
+
+    ``engine`` is None for our own kernels.
+    """
     n_chains = settings.n_chains if isinstance(settings, PCD) else 0
     chains = Chains.start(layout.visible, (n_chains, layout.n_visible), rng)
     if isinstance(settings, CD):
         return chains
+    if engine is not None:
+        return engine.run_sweeps(layout, parameters, chains, settings.n_relax)
     return run_sweeps(_layers(layout, parameters), chains, settings.n_relax, n_threads=settings.n_threads)
 
 
 def sampled_moments(
-    settings: PCD | CD, layout: Layout, parameters: FloatArray, chains: Chains, points: FloatArray
+    settings: PCD | CD,
+    layout: Layout,
+    parameters: FloatArray,
+    chains: Chains,
+    points: FloatArray,
+    engine: TorchEngine | None = None,
 ) -> tuple[Chains, FloatArray]:
     """Chains for the next update, and the averages ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
 
-    ``points`` are those of the batch, where the chains of `CD` start.
+    ``points`` are those of the batch, where the chains of `CD` start; ``engine`` is None for our own kernels.
     """
     if isinstance(settings, CD):
         chains = Chains.at(points, chains.seed, chains.sweep)
-    layers = _layers(layout, parameters)
-    moved = run_sweeps(layers, chains, settings.n_steps, n_threads=settings.n_threads)
-    moments = chain_moments(layout, moved, layers[1])
+    if engine is None:
+        layers = _layers(layout, parameters)
+        moved = run_sweeps(layers, chains, settings.n_steps, n_threads=settings.n_threads)
+        moments = chain_moments(layout, moved, layers[1])
+    else:
+        moved, moments = engine.sampled_moments(layout, parameters, chains, settings.n_steps)
     if isinstance(settings, CD):
         moved = Chains.at(moved.visible[:0], moved.seed, moved.sweep)
     return moved, moments

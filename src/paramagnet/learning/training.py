@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_states
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.checkpoint import Checkpoint, History, Record, TrainState
+from paramagnet.learning.devices import KERNELS, as_engine
 from paramagnet.learning.exact import check_cost, estimate_seconds, log_partition
 from paramagnet.learning.gibbs import LARGEST as LARGEST_SAMPLED
 from paramagnet.learning.gibbs import Chains
@@ -40,6 +41,9 @@ from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import SGD, Adam, Optimizer, OptimizerState, rate_at
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
+
+if TYPE_CHECKING:
+    from paramagnet.learning.torch_engine import TorchEngine
 
 SECONDS_CHEAP = 1.0  # an exact gradient that takes no longer is the default
 LARGEST = 1e12  # norm beyond which the parameters have diverged; exact sums are still true there
@@ -102,7 +106,8 @@ def train(
         the start. None takes about fifty. With sampled gradients ``ln Z`` is exact where that takes no more
         than about a second, else an estimate by mAIS, with its error.
     validation : data whose log-likelihood is measured beside that of ``data``
-    device : "cpu"
+    device : "cpu"; or a device of PyTorch's for sampled gradients and for estimates of ``ln Z``: "cuda",
+        "mps", or "torch:cpu". Exact sums are always made on the processor.
     rng : seed or generator for the order of the points, and for chains
     callback : called with the state after every update; it may raise StopIteration to end the run
     checkpoint : file to keep the state in, or a `Checkpoint`
@@ -160,22 +165,23 @@ def training_steps(
     """
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
     epochs = as_count(epochs, "epochs", minimum=0)
-    if device != "cpu":
-        raise ValueError(f"`device` must be 'cpu' in this release, got {device!r}.")
+    engine = as_engine(device)
     if not isinstance(optimizer, (Adam, SGD)):
         raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {optimizer!r}.")
     points = _as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
+    settings = _as_gradient(gradient, layout, engine)
     run = _Run(
         layout=layout,
         points=points,
         points_and_ones=append_ones(points),
         held_out=None if validation is None else _as_points(validation, "validation", layout),
-        gradient=_as_gradient(gradient, layout),
+        gradient=settings,
         optimizer=optimizer,
         batch_size=n_batch,
         weight_decay=float(as_positive(as_real(weight_decay, "weight_decay"), "weight_decay", zero=True)),
         evaluated=_evaluated_epochs(evaluate, epochs),
+        engine=None if isinstance(settings, Exact) else engine,
     )
     if isinstance(rbm, TrainState):
         _check_same_run(rbm.settings, run.settings)
@@ -210,6 +216,7 @@ class _Run:
     batch_size: int
     weight_decay: float
     evaluated: frozenset[int]
+    engine: TorchEngine | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -221,6 +228,7 @@ class _Run:
             "optimizer": _describe(self.optimizer),
             "batch_size": str(self.batch_size),
             "weight_decay": repr(self.weight_decay),
+            "device": KERNELS if self.engine is None else self.engine.kind,
         }
 
     def from_start(self, state: TrainState, epochs: int, rng: np.random.Generator) -> Iterator[TrainState]:
@@ -228,7 +236,7 @@ class _Run:
         model = None
         began = time.perf_counter()
         if not isinstance(self.gradient, Exact):
-            chains = start_chains(self.gradient, self.layout, state.parameters, rng)
+            chains = start_chains(self.gradient, self.layout, state.parameters, rng, self.engine)
             state = replace(state, chains=chains, seconds=time.perf_counter() - began)
         if 0 in self.evaluated:
             log_z, model = self.log_partition(0, state.parameters, state.chains)
@@ -289,7 +297,9 @@ class _Run:
                 model = model_moments(self.layout, state.parameters, self.gradient.n_threads)
             return None, model[1]
         assert state.chains is not None
-        return sampled_moments(self.gradient, self.layout, state.parameters, state.chains, points[:, :-1])
+        return sampled_moments(
+            self.gradient, self.layout, state.parameters, state.chains, points[:, :-1], self.engine
+        )
 
     def log_partition(
         self, epoch: int, parameters: FloatArray, chains: Chains | None
@@ -303,7 +313,8 @@ class _Run:
         if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_CHEAP:
             return Estimate(log_partition(rbm)), None
         rng = np.random.default_rng([chains.seed, epoch])  # so that measuring leaves the run as it is
-        return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads), None
+        device = KERNELS if self.engine is None else self.engine.name
+        return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads, device=device), None
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> FloatArray:
         """The points of one batch, with their column of ones."""
@@ -317,8 +328,9 @@ class _Run:
     ) -> tuple[FloatArray, OptimizerState, FloatArray]:
         """The next parameters and optimizer state, and the gradient that led there."""
         rate = rate_at(self.optimizer.learning_rate, state.update)
+        average = data_moments if self.engine is None else self.engine.data_moments
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
-            slope = data_moments(self.layout, state.parameters, points) - model_average
+            slope = average(self.layout, state.parameters, points) - model_average
             direction, optimizer_state = self.optimizer.step(state.optimizer_state, slope)
             parameters = state.parameters + rate * direction
             if self.weight_decay:
@@ -359,7 +371,14 @@ def _as_points(data: Any, argument: str, layout: Layout) -> FloatArray:
     return as_states(data, argument, str(layout.visible), layout.visible.levels, layout.n_visible)
 
 
-def _as_gradient(gradient: GradientSettings | None, layout: Layout) -> GradientSettings:
+def _as_gradient(
+    gradient: GradientSettings | None, layout: Layout, engine: TorchEngine | None
+) -> GradientSettings:
+    if isinstance(gradient, Exact) and engine is not None:
+        raise ValueError(
+            f"`device` must be 'cpu' for exact gradients, got {engine.name!r}: they are sums made by our own "
+            "kernels. Leave `device` out, or sample gradients with `PCD()`."
+        )
     n_visible, n_hidden = layout.n_visible, layout.n_hidden
     if gradient is None:
         seconds = estimate_seconds(n_visible, n_hidden)
@@ -369,6 +388,8 @@ def _as_gradient(gradient: GradientSettings | None, layout: Layout) -> GradientS
         else:
             text = "Gradients are sampled by PCD: exact ones would take about %.3g s each for %d x %d units."
         logger.info(text, seconds, n_visible, n_hidden)
+        if isinstance(gradient, Exact) and engine is not None:
+            logger.info("They are computed on the processor; `device` = %r is not used.", engine.name)
     if not isinstance(gradient, (Exact, PCD, CD)):
         raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {gradient!r}.")
     if isinstance(gradient, Exact):
@@ -406,6 +427,7 @@ def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] =
 
 
 def _check_same_run(earlier: dict[str, str], now: dict[str, str]) -> None:
+    earlier = {"device": KERNELS} | earlier  # checkpoints of before there were others do not say
     for name in now:
         if earlier.get(name) != now[name]:
             raise ValueError(
