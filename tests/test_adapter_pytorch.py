@@ -1,8 +1,10 @@
 """PyTorch: the scale of the draws in either axis order, and machines as tensors and modules."""
 
 import itertools
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -290,4 +292,23 @@ def test_without_torch_the_extra_is_named():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
         'paramagnet.adapters.pytorch needs PyTorch, which is not installed: pip install "paramagnet[torch]".'
+    )
+
+
+# The documentation
+
+
+def test_the_examples_of_the_documentation_run(capsys):
+    text = (Path(__file__).parents[1] / "docs" / "pytorch.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks:
+        exec(block, names)
+    printed = capsys.readouterr().out
+    assert "+-" in printed
+    estimate = names["log_z"]
+    assert abs(estimate.value - log_partition(names["result"].rbm)) < 5.0 * estimate.error
+    assert names["mine"].std() == pytest.approx(
+        weight_std(784, 500, visible="bit", hidden="bit", hidden_bias=-5.0), rel=0.02
     )

@@ -23,9 +23,11 @@ from paramagnet.learning.gradient import CD, PCD, Exact, Layout, append_ones, ch
 from paramagnet.learning.optimizer import SGD, Adam
 from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
+from paramagnet.units import SPIN
 
 torch = pytest.importorskip("torch", reason='needs pip install "paramagnet[torch]"')
 engine_module = pytest.importorskip("paramagnet.learning.torch_engine")
+TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
 METHODS = ("mais", "ais", "reverse-ais")
@@ -111,7 +113,7 @@ def test_averages_are_those_of_the_kernels(sharing, visible, hidden):
 def test_log_weights_are_those_of_the_kernels(sharing, monkeypatch, visible, hidden, marginalize, method):
     rbm = draw_machine(12, 9, visible, hidden, scale=0.5)
     means = rbm.mean_v_given_h(np.zeros(9))
-    monkeypatch.setattr(annealing, "as_engine", lambda device: None if device == "cpu" else sharing)
+    monkeypatch.setattr(annealing, "as_engine", lambda device, *_: None if device == "cpu" else sharing)
     for start, n_samples in (("uniform", 300), (means, 300), (means, 40)):
         options = {"method": method, "marginalize": marginalize, "start": start, "n_samples": n_samples}
         ours, theirs = (
@@ -123,9 +125,39 @@ def test_log_weights_are_those_of_the_kernels(sharing, monkeypatch, visible, hid
         assert ours.n_effective == pytest.approx(theirs.n_effective, rel=1e-3)
 
 
+def test_devices_without_float64_lose_little(sharing, monkeypatch):
+    """Nothing but sums of log-weights is float64, and those can do without."""
+    rbm = draw_machine(12, 9, scale=0.5)
+    layout, parameters = parameters_of(rbm)
+    exact = estimate_log_partition(rbm, n_samples=200, n_temperatures=500, rng=1)
+    chains = Chains.start(rbm.visible, (20, 12), np.random.default_rng(4))
+    monkeypatch.setattr(annealing, "as_engine", lambda device, *_: sharing)
+    monkeypatch.setattr(engine_module, "_widest", lambda device: torch.float32)
+    with Dtypes() as seen:
+        moved, _ = sharing.sampled_moments(layout, parameters, chains, 3)
+        sharing.data_moments(layout, parameters, append_ones(moved.visible.astype(float)))
+        ours = estimate_log_partition(rbm, n_samples=200, n_temperatures=500, rng=1, device="shared")
+    assert torch.float32 in seen.dtypes
+    assert torch.float64 not in seen.dtypes
+    assert ours.value == pytest.approx(exact.value, abs=1e-3)
+
+
+class Dtypes(TorchDispatchMode):
+    """The dtypes of all tensors that are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        self.dtypes |= {x.dtype for x in (out if isinstance(out, tuple) else (out,)) if torch.is_tensor(x)}
+        return out
+
+
 def test_blocks_of_chains_change_nothing(sharing, monkeypatch):
     rbm = draw_machine(12, 9)
-    monkeypatch.setattr(annealing, "as_engine", lambda device: sharing)
+    monkeypatch.setattr(annealing, "as_engine", lambda device, *_: sharing)
     whole = estimate_log_partition(rbm, n_samples=101, n_temperatures=10, rng=1, device="shared")
     monkeypatch.setattr(engine_module, "BLOCK_UNITS", 12 * 10)
     assert estimate_log_partition(rbm, n_samples=101, n_temperatures=10, rng=1, device="shared").value == (
@@ -135,7 +167,7 @@ def test_blocks_of_chains_change_nothing(sharing, monkeypatch):
 
 @pytest.mark.parametrize("gradient", [PCD(n_chains=60, n_steps=3, n_relax=9), CD(2)], ids=["PCD", "CD"])
 def test_training_is_that_of_the_kernels(sharing, monkeypatch, gradient):
-    monkeypatch.setattr(training, "as_engine", lambda device: None if device == "cpu" else sharing)
+    monkeypatch.setattr(training, "as_engine", lambda device, *_: None if device == "cpu" else sharing)
     data = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, 11))
     options = {"epochs": 5, "batch_size": 20, "gradient": gradient, "optimizer": SGD(0.05), "rng": 1}
     ours, theirs = (
@@ -365,6 +397,26 @@ def test_a_device_of_torch_may_be_passed():
 def test_unknown_devices_are_refused(device):
     with pytest.raises(ValueError, match="`device` must be 'cpu', 'torch:cpu', 'cuda'"):
         as_engine(device)
+
+
+def test_other_units_belong_to_the_kernels():
+    class Potts:
+        def __str__(self):
+            return "potts"
+
+    assert as_engine("cpu", Potts()) is None
+    with pytest.raises(ValueError, match="`device` must be 'cpu' for machines with potts units, got 'cuda'"):
+        as_engine("cuda", SPIN, Potts())
+
+
+def test_progress_is_told(engine, monkeypatch):
+    path = annealing._make_path(
+        draw_machine(), np.zeros(5), np.linspace(0.0, 1.0, 4), joint=False, transposed=False
+    )
+    monkeypatch.setattr(engine_module, "BLOCK_UNITS", 5 * 8)
+    told = []
+    engine.anneal(path, 10, None, 0, told.append)
+    np.testing.assert_allclose(told, [8 / 30, 16 / 30, 24 / 30, 26 / 30, 28 / 30, 1.0])
 
 
 def test_without_torch_the_extra_is_named():

@@ -89,8 +89,12 @@ def to_tensors(
     dtype = torch.get_default_dtype() if dtype is None else dtype
     weight = rbm.weights.T if _as_axis(visible_dim) == 1 else rbm.weights
     arrays = {"weight": weight, "visible_bias": rbm.visible_bias, "hidden_bias": rbm.hidden_bias}
+    place = torch.get_default_device() if device is None else device
     # The dtype first: not every device has float64.
-    return {name: torch.tensor(array).to(dtype).contiguous().to(device) for name, array in arrays.items()}
+    return {
+        name: torch.from_numpy(np.array(array, order="C")).to(dtype).to(place)
+        for name, array in arrays.items()
+    }
 
 
 def from_tensors(

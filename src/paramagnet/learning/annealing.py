@@ -85,7 +85,7 @@ def estimate_log_partition(
         raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
     if marginalize not in ("auto", "hidden", "visible"):
         raise ValueError(f"`marginalize` must be 'auto', 'hidden' or 'visible', got {marginalize!r}.")
-    engine = as_engine(device)
+    engine = as_engine(device, rbm.visible, rbm.hidden)
     n_samples = as_count(n_samples, "n_samples")
     n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
     temperatures = _as_temperatures(schedule, as_count(n_temperatures, "n_temperatures"))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from paramagnet.units import BinaryUnit
+
 if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
 
@@ -18,8 +20,11 @@ ON_PROCESSOR = "torch:cpu"
 _GRAPHICS = re.compile(r"cuda(:\d+)?|mps")
 
 
-def as_engine(device: Any) -> TorchEngine | None:
-    """The engine for ``device``, a name or a ``torch.device``; None stands for our own kernels."""
+def as_engine(device: Any, *units: Any) -> TorchEngine | None:
+    """The engine for ``device``, a name or a ``torch.device``; None stands for our own kernels.
+
+    ``units`` are the types it has to sample; PyTorch samples binary ones.
+    """
     name = str(device)
     if name == KERNELS:
         return None
@@ -27,6 +32,9 @@ def as_engine(device: Any) -> TorchEngine | None:
         raise ValueError(
             f"`device` must be 'cpu', 'torch:cpu', 'cuda', 'cuda:0' (1, ...) or 'mps', got {device!r}."
         )
+    for unit in units:
+        if not isinstance(unit, BinaryUnit):
+            raise ValueError(f"`device` must be 'cpu' for machines with {unit} units, got {name!r}.")
     try:
         import torch
     except ImportError as error:

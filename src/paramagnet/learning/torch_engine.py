@@ -13,7 +13,7 @@ the same chains, up to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +111,18 @@ class TorchEngine:
         _, hidden = self._layers(layout, parameters)
         return _average(layout, hidden, self._place(points[:, :-1]))
 
-    def anneal(self, path: _Path, n_samples: int, states: FloatArray | None, seed: int) -> FloatArray:
-        """The log-weights of all chains; they start from ``states``, or from the independent model."""
+    def anneal(
+        self,
+        path: _Path,
+        n_samples: int,
+        states: FloatArray | None,
+        seed: int,
+        progress: Callable[[float], None] | None = None,
+    ) -> FloatArray:
+        """The log-weights of all chains; they start from ``states``, or from the independent model.
+
+        ``progress`` is called after every step with the fraction that is done.
+        """
         course = _Course.along(path, self._place)
         rows = max(1, BLOCK_UNITS // max(path.kept.shift.size, path.summed.shift.size))
         log_weights = np.empty(n_samples)
@@ -120,7 +130,12 @@ class TorchEngine:
             block = slice(first, min(first + rows, n_samples))
             fill = self.uniforms(self.device, seed, first, 0)
             start = None if states is None else self._place(states[block])
-            log_weights[block] = course.run(block.stop - block.start, start, fill).cpu().numpy()
+            size = block.stop - first
+            total = torch.zeros(size, dtype=_widest(self.device), device=self.device)
+            for k in course.steps(total, start, fill):
+                if progress is not None:
+                    progress((first + size * k / (len(path.temperatures) - 1)) / n_samples)
+            log_weights[block] = total.cpu().numpy()
         return log_weights
 
     def _place(self, array: Any) -> Any:
@@ -149,6 +164,11 @@ class TorchEngine:
             of_hidden.draw(hidden_odds, fill, sweep, HIDDEN, hidden)
             torch.addmm(of_visible.shift, hidden, of_visible.weights, out=visible_odds)
             of_visible.draw(visible_odds, fill, sweep, VISIBLE, visible)
+
+
+def _widest(device: Any) -> Any:
+    """The widest floating-point type of a device."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def _make_layer(incoming: Any, bias: Any, levels: tuple[float, float]) -> _Layer:
@@ -211,10 +231,13 @@ class _Course:
             joint=path.joint,
         )
 
-    def run(self, n_chains: int, states: Any, fill: Fill) -> Any:
-        """The log-weights of a block of chains after all temperatures: weight, then move."""
+    def steps(self, log_weights: Any, states: Any, fill: Fill) -> Iterator[int]:
+        """Take a block of chains through all temperatures, adding to their log-weights: weight, then move.
+
+        The number of steps done is yielded after each.
+        """
         kept, summed, first = self.kept, self.summed, self.temperatures[0]
-        kept_odds = self.kept_base.repeat(n_chains, 1)
+        kept_odds = self.kept_base.repeat(len(log_weights), 1)
         if states is None:
             states = torch.empty_like(kept_odds)
             kept.draw(kept_odds, fill, 0, START, states)
@@ -222,8 +245,6 @@ class _Course:
         h, now, then = torch.empty_like(full), torch.empty_like(full), torch.empty_like(full)
         if self.joint:
             summed.draw(torch.lerp(self.summed_base, full, first, out=then), fill, 0, SUMMED, h)
-        precise = torch.float32 if full.device.type == "mps" else torch.float64
-        log_weights = torch.zeros(n_chains, dtype=precise, device=full.device)
         zero = full.new_zeros(())
         n_steps = len(self.temperatures) - 1
         for k in range(n_steps):
@@ -239,11 +260,11 @@ class _Course:
                 torch.logaddexp(now, zero, out=now)
                 torch.logaddexp(then, zero, out=h).sub_(now)
                 log_weights.add_(h.sum(1))
+            yield k + 1
             if k + 1 == n_steps:
-                break  # the last move would not be looked at
+                return  # the last move would not be looked at
             summed.draw(then, fill, k + 1, SUMMED, h)
             shift = torch.lerp(self.kept_base, kept.shift, t1)
             torch.addmm(shift, h, kept.weights, alpha=t1, out=kept_odds)
             kept.draw(kept_odds, fill, k + 1, KEPT, states)
             torch.addmm(summed.shift, states, summed.weights, out=full)
-        return log_weights

@@ -165,7 +165,7 @@ def training_steps(
     """
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
     epochs = as_count(epochs, "epochs", minimum=0)
-    engine = as_engine(device)
+    engine = as_engine(device, layout.visible, layout.hidden)
     if not isinstance(optimizer, (Adam, SGD)):
         raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {optimizer!r}.")
     points = _as_points(data, "data", layout)
