@@ -99,8 +99,8 @@ class Chains:
     random numbers they are.
 
     ``seed`` and ``sweep`` are the address of the next draws; with the states they are all that the future
-    of the chains depends on. The arrays are float32 and read-only. ``fields`` is None where no sweep was
-    made. ``changed`` is the share of visible and of hidden units that changed per sweep.
+    of the chains depends on. The arrays are float32 and read-only. ``fields`` is None where our kernels made
+    no sweep. ``changed`` is the share of visible and of hidden units that changed per sweep.
     """
 
     visible: Float32Array
