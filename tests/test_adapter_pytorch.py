@@ -13,7 +13,8 @@ from paramagnet.learning.exact import log_partition, sample_exact
 from paramagnet.learning.gradient import exact_gradient
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.rbm import RBM
-from paramagnet.theory.scale import MaximumWarning, weight_std
+from paramagnet.theory.scale import weight_std
+from paramagnet.theory.verdict import MaximumWarning
 
 torch = pytest.importorskip("torch", reason='needs pip install "paramagnet[torch]"')
 pytorch = pytest.importorskip("paramagnet.adapters.pytorch")

@@ -19,7 +19,8 @@ import numpy as np
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet.learning.devices import missing_torch
 from paramagnet.rbm import RBM
-from paramagnet.theory.scale import find_beta_max, judge
+from paramagnet.theory.scale import find_beta_max
+from paramagnet.theory.verdict import judge
 from paramagnet.units import BinaryUnit, as_unit
 
 try:
