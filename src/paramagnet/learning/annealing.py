@@ -106,7 +106,7 @@ def estimate_log_partition(
     if engine is None:
         log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads, progress)
     else:
-        log_weights = engine.anneal(path, n_samples, states, draw_seed(generator))
+        log_weights = engine.anneal(path, n_samples, states, draw_seed(generator), progress)
     log_start = float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
     ratio = mean_weight(log_weights)
     sign = -1.0 if method == "reverse-ais" else 1.0
