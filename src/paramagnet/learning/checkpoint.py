@@ -158,8 +158,8 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
     chains = None
     if "chains" in content:
         states = arrays["chains"].reshape(-1, layout.n_visible)
-        if not np.isin(states, layout.visible.levels).all():
-            raise ValueError("the chains hold other values than those of the visible units")
+        if states.size:  # raises where they hold other values
+            layout.visible.as_states(states, "chains", layout.n_visible)
         address = content["chains"]
         chains = Chains.at(states, int(address["seed"]), int(address["sweep"]))
     return TrainState(
