@@ -249,3 +249,16 @@ def test_first_order_transition():
         grid = make_ensemble(np.linspace(2.2, 2.6, 81), 1.0, visible="bit", hidden="gaussian", b=c, c=0.0)
         (_, first), (_, last) = solve_against_gaussian(grid)
         assert bool(np.any(last - first > 1e-3)) == two_phases
+
+
+def test_far_out():
+    p = solve_saddle_point(40.0, 1.0, visible="gaussian", hidden="bit", c=-3.0)
+    assert p.residual < 1e-12
+    with pytest.raises(
+        ValueError, match="`beta` times the standard deviation of the Gaussian units must be at most 60"
+    ):
+        solve_saddle_point(50.0, 1.0, visible=pm.gaussian(2.0), hidden="bit")
+    nothing = solve_saddle_point(0.0, 1.0, visible="gaussian", hidden="bit", b=0.3, c=-1.0)
+    assert nothing.q_v == pytest.approx(0.09, rel=1e-14)
+    assert nothing.Q_v == pytest.approx(1.09, rel=1e-14)
+    assert pm.find_beta_max(1.0, visible="gaussian", hidden="bit", c=-20.0).status == "first-order"

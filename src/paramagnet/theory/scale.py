@@ -34,6 +34,7 @@ _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _RIVAL_LAST = 300.0  # how far a rival is looked for
 _LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # where saddle points take far longer
+_LAST_GAUSSIAN = 15.0
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
@@ -229,7 +230,8 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if known and ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
         peak = _known_peak(ensemble)
     else:
-        peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
+        last = _LAST_GAUSSIAN if _has_gaussian(ensemble) else _LAST_NESTED if nested else _LAST
+        peak = _first_peak(ensemble, first, last, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result

@@ -28,7 +28,8 @@ from paramagnet.theory.roots import find_root
 from paramagnet.units import FloatArray, GaussianUnit
 
 _GRID = 33  # widths looked at
-_BLOCK = 8  # machines solved together
+_BLOCK, _STEEP = 8, 15.0  # machines solved together; one at a time from this beta on
+_LARGEST = 60.0  # beta: fields grow as its square, and with them the number of nodes
 _MAX_ITERATIONS = 60
 
 
@@ -101,10 +102,18 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
     """``(q, Q)`` of a visible layer of binary units above a Gaussian hidden one: of the phase that goes on
     from small ``beta``, and of another one if there is one (else the same again).
     """
+    assert isinstance(ensemble.hidden, GaussianUnit)
     flat = ensemble.raveled()
+    largest = float(np.max(flat.beta, initial=0.0)) * np.sqrt(ensemble.hidden.variance)
+    if largest > _LARGEST:
+        raise ValueError(
+            f"`beta` times the standard deviation of the Gaussian units must be at most {_LARGEST:g}, "
+            f"got {largest:g}."
+        )
     found = np.empty((2, 2, flat.beta.size))  # phase, order parameter, machine
-    for i in range(0, flat.beta.size, _BLOCK):
-        found[..., i : i + _BLOCK] = _solve_block(flat.select(slice(i, i + _BLOCK)))
+    size = _BLOCK if largest < _STEEP else 1
+    for i in range(0, flat.beta.size, size):
+        found[..., i : i + size] = _solve_block(flat.select(slice(i, i + size)))
     shape = ensemble.beta.shape
     return [(q.reshape(shape), self_overlap.reshape(shape)) for q, self_overlap in found]
 
@@ -153,7 +162,7 @@ def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tole
     curvature = coupling_v * width  # twice the curvature, selfhat - qhat
     outer, gain = coupling_v * width * width, coupling_v * coupling_h * width * width
     source = outer * ensemble.c * ensemble.c
-    upper = source + gain * max(ensemble.visible.low**2, ensemble.visible.high**2)
+    upper = np.maximum(source + gain * max(ensemble.visible.low**2, ensemble.visible.high**2), 1e-299)
     both_symmetric = ensemble.symmetric_v & (ensemble.c == 0.0)
     at_zero = gain * ensemble.visible.high**4 if ensemble.visible.symmetric else np.full_like(gain, np.inf)
     silent = (both_symmetric & (at_zero <= 1.0 + 1e-15)) | (upper <= 1e-290)
