@@ -27,8 +27,8 @@ from paramagnet.data.datasets import _read_named
 from paramagnet.data.sources import SOURCES
 from ratio import write_json
 
-VARIANCES = (0.2, 0.35, 0.5, 0.7)
-GAINS = (0.25, 0.5, 1.0, 2.0)
+VARIANCES = (0.2, 0.35, 0.5, 0.7, 0.85)
+GAINS = (0.1, 0.25, 0.5, 1.0, 2.0)
 HIDDEN = (("spin", 0.0), ("bit", 0.0), ("bit", -2.0))
 RATE, BATCH = 0.01, 250
 
