@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from paramagnet.units import BIT, SPIN, BinaryUnit, as_unit
+from paramagnet.units import BIT, GAUSSIAN, SPIN, BinaryUnit, GaussianUnit, as_unit, gaussian
 
 LOPSIDED = BinaryUnit("lopsided", -0.5, 2.0)
 UNITS = [SPIN, BIT, LOPSIDED]
@@ -155,6 +155,51 @@ def test_names():
 
 @pytest.mark.parametrize("bad", ["ising", "Spin", "", None, 3, ["spin"]])
 def test_unknown_unit(bad):
-    with pytest.raises(ValueError, match=r"^`hidden` must be a unit type \('spin', 'bit'\), got ") as info:
+    with pytest.raises(
+        ValueError, match=r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got "
+    ) as info:
         as_unit(bad, "hidden")
     assert repr(bad) in str(info.value)
+
+
+# Gaussian units -------------------------------------------------------------------------------------------
+
+
+def integrals(variance, field, curvature):
+    """ln int p0 exp(h x + g x**2), mean and variance, by quadrature."""
+
+    def weight(x):
+        return mp.npdf(x, 0, mp.sqrt(variance)) * mp.exp(field * x + curvature * x * x)
+
+    limits = [-mp.inf, -3, 0, 3, mp.inf]
+    total = mp.quad(weight, limits)
+    mean = mp.quad(lambda x: x * weight(x), limits) / total
+    square = mp.quad(lambda x: (x - mean) ** 2 * weight(x), limits) / total
+    return float(mp.log(total)), float(mean), float(square)
+
+
+@pytest.mark.parametrize("variance", [1.0, 0.3, 4.0])
+@pytest.mark.parametrize("curvature", [0.0, -2.5, 0.1])
+def test_gaussian_cumulants_against_integrals(variance, curvature):
+    unit = GaussianUnit(variance)
+    for field in (-2.0, 0.0, 1.7):
+        k1, k2 = unit.cumulants(np.array(field), curvature)
+        with mp.workdps(30):
+            true = integrals(variance, field, curvature)
+        ours = float(unit.log_trace(np.array(field), curvature)), float(k1), float(k2)
+        assert ours == pytest.approx(true, rel=1e-12, abs=1e-13)
+
+
+def test_gaussian_names_and_values():
+    assert as_unit("gaussian", "visible") is GAUSSIAN
+    assert as_unit("gaussian(0.25)", "visible") == gaussian(0.25) == GaussianUnit(0.25)
+    assert gaussian(1 / 3).name == f"gaussian({1 / 3!r})"
+    assert as_unit(gaussian(1 / 3).name, "hidden") == gaussian(1 / 3)
+    assert GAUSSIAN.symmetric
+    draws = gaussian(0.25).draw(np.full(200_000, 2.0), np.random.default_rng(0))
+    assert draws.mean() == pytest.approx(0.5, abs=0.005)
+    assert draws.var() == pytest.approx(0.25, abs=0.005)
+    states = np.array([[0.5, -1.0]])
+    density = np.exp(-np.sum(states**2) / 0.5) / (2 * np.pi * 0.25)
+    assert np.exp(gaussian(0.25).log_base(states)) == pytest.approx(density, rel=1e-14)
+    assert BIT.log_base(states) == 0.0

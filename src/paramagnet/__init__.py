@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
     from paramagnet.rbm import RBM as RBM
+    from paramagnet.theory.biases import Biases as Biases
     from paramagnet.theory.formula import beta_max_formula as beta_max_formula
     from paramagnet.theory.response import layer_correlation as layer_correlation
     from paramagnet.theory.response import layer_correlation_slope as layer_correlation_slope
+    from paramagnet.theory.response import overlap_response as overlap_response
     from paramagnet.theory.response import replica_stability as replica_stability
     from paramagnet.theory.response import susceptibility as susceptibility
     from paramagnet.theory.saddle import ConvergenceError as ConvergenceError
@@ -67,11 +69,16 @@ if TYPE_CHECKING:
     from paramagnet.theory.verdict import NoMaximumError as NoMaximumError
     from paramagnet.theory.verdict import ReplicaSymmetryWarning as ReplicaSymmetryWarning
     from paramagnet.units import BIT as BIT
+    from paramagnet.units import GAUSSIAN as GAUSSIAN
     from paramagnet.units import SPIN as SPIN
+    from paramagnet.units import gaussian as gaussian
 
 _MODULE_OF = {
     "BIT": "units",
     "SPIN": "units",
+    "GAUSSIAN": "units",
+    "gaussian": "units",
+    "Biases": "theory.biases",
     "RBM": "rbm",
     "initialize": "initializers",
     "compare_schemes": "initializers",
@@ -83,6 +90,7 @@ _MODULE_OF = {
     "susceptibility": "theory.response",
     "layer_correlation": "theory.response",
     "layer_correlation_slope": "theory.response",
+    "overlap_response": "theory.response",
     "replica_stability": "theory.response",
     "beta_max": "theory.scale",
     "find_beta_max": "theory.scale",

@@ -78,8 +78,8 @@ def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
         ) from None
 
 
-def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
-    """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
+def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatArray:
+    """``data`` as a float64 array ``(n_points, n_units)``; of finite numbers, if so asked."""
     _refuse_masked(data, argument)
     try:
         array = np.asarray(data)
@@ -99,19 +99,36 @@ def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], 
             f"`{argument}` must have {n_units} columns, one per visible unit, got shape {array.shape}."
         )
     states = np.ascontiguousarray(array, dtype=np.float64)
+    if finite and not np.isfinite(states).all():
+        if np.isnan(states).any():
+            raise ValueError(_report_nan(states, argument))
+        row, column = np.argwhere(~np.isfinite(states))[0]
+        raise ValueError(
+            f"`{argument}` must hold finite numbers, got {states[row, column]} in row {row}, column {column}."
+        )
+    return states
+
+
+def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
+    """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
+    states = as_table(data, argument, n_units, finite=False)
     low, high = levels
     if not ((states == low) | (states == high)).all():
         raise ValueError(_foreign_values(states, argument, unit, low, high))
     return states
 
 
+def _report_nan(states: FloatArray, argument: str) -> str:
+    row, column = np.argwhere(np.isnan(states))[0]
+    return (
+        f"`{argument}` must not hold NaN, found {int(np.isnan(states).sum())}, the first in row {row}, "
+        f"column {column}. Drop those points or fill them in."
+    )
+
+
 def _foreign_values(states: FloatArray, argument: str, unit: str, low: float, high: float) -> str:
     if np.isnan(states).any():
-        row, column = np.argwhere(np.isnan(states))[0]
-        return (
-            f"`{argument}` must not hold NaN, found {int(np.isnan(states).sum())}, the first in row {row}, "
-            f"column {column}. Drop those points or fill them in."
-        )
+        return _report_nan(states, argument)
     found = np.unique(states)
     shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
     message = f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}; found {shown}."

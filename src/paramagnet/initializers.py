@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_reals, as_states
+from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_reals
 from paramagnet.rbm import RBM
-from paramagnet.theory.response import layer_correlation_slope, replica_stability
+from paramagnet.theory.biases import Biases
+from paramagnet.theory.response import criterion, replica_stability
 from paramagnet.theory.saddle import solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
 
 _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
     "xavier": lambda n, m: np.sqrt(2.0 / (n + m)),
@@ -61,19 +62,22 @@ def scheme_std(
     n_visible: int,
     n_hidden: int,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
-    visible_bias: float = 0.0,
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
+    visible_bias: float | Biases = 0.0,
     hidden_bias: float = 0.0,
 ) -> float:
-    """The standard deviation of the weights that a scheme gives for these layers."""
+    """The standard deviation of the weights that a scheme gives for these layers; ``visible_bias`` may be
+    `Biases`.
+    """
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     if scheme in _FIXED_SCALES:
         return float(_FIXED_SCALES[scheme](n, m))
     if scheme != "layer-correlation":
         known = ", ".join(repr(name) for name in SCHEMES)
         raise ValueError(f"`scheme` must be one of {known}, got {scheme!r}.")
-    b, c = as_real(visible_bias, "visible_bias"), as_real(hidden_bias, "hidden_bias")
+    b = visible_bias if isinstance(visible_bias, Biases) else as_real(visible_bias, "visible_bias")
+    c = as_real(hidden_bias, "hidden_bias")
     maximum = find_beta_max(m / n, visible=visible, hidden=hidden, b=b, c=c)
     judge(maximum, stacklevel=4)
     return float(maximum.beta / np.sqrt(n + m))
@@ -83,22 +87,26 @@ def initialize(
     n_visible: int,
     n_hidden: int,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     visible_bias: float | str | npt.ArrayLike = 0.0,
     hidden_bias: float = 0.0,
     scheme: str = "layer-correlation",
     gain: float = 1.0,
     data: npt.ArrayLike | None = None,
+    scale_from: str = "zero",
     rng: np.random.Generator | int | None = None,
 ) -> RBM:
     """A machine ready to learn: weights from N(0, (gain sigma)**2) with the scheme's sigma, biases as given.
 
     ``gain = 0.25`` is the paper's beta_max/4. With one number as ``visible_bias`` the scale is the
     theory's for that bias. A bias that differs from unit to unit, an array or ``visible_bias="data"``,
-    leaves the scale at that of zero visible bias, as in the paper; ``"data"`` sets each unit's bias so
-    that the machine without weights has the (smoothed) mean of that column of ``data``.
+    leaves the scale at that of zero visible bias, as in the paper, unless ``scale_from="biases"`` asks for
+    that of the biases' own distribution (`Biases`). ``"data"`` sets each unit's bias so that the machine
+    without weights has the mean of that column of ``data``, smoothed for units of two values.
     """
+    if scale_from not in ("zero", "biases"):
+        raise ValueError(f"`scale_from` must be 'zero' or 'biases', got {scale_from!r}.")
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     visible, hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
@@ -117,15 +125,17 @@ def initialize(
                 f"`visible_bias` must be one number or one for each of the {n} visible units, "
                 f"got shape {biases.shape}."
             )
-    uniform = float(biases) if biases.ndim == 0 else 0.0
-    sigma = scheme_std(scheme, n, m, visible=visible, hidden=hidden, visible_bias=uniform, hidden_bias=c)
+    bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
+    if scale_from == "biases" and biases.ndim:
+        bias = Biases(biases)
+    sigma = scheme_std(scheme, n, m, visible=visible, hidden=hidden, visible_bias=bias, hidden_bias=c)
     weights = generator.normal(0.0, 1.0, size=(n, m)) * (factor * sigma)
     return RBM(weights, np.broadcast_to(biases, (n,)), np.full(m, c), visible, hidden)
 
 
-def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: BinaryUnit, n_visible: int) -> FloatArray:
-    """Biases that give a unit on its own the mean of its column; half a count is added to each value,
-    so that constant columns stay finite.
+def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int) -> FloatArray:
+    """Biases that give a unit on its own the mean of its column; for units of two values half a count is
+    added to each, so that constant columns stay finite.
     """
     if rule != "data":
         raise ValueError(f'`visible_bias` must be a number, an array or "data", got {rule!r}.')
@@ -133,7 +143,10 @@ def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: BinaryUnit, n
         raise ValueError(
             '`visible_bias="data"` needs the data: pass `data=`, an array (n_points, n_visible).'
         )
-    states = as_states(data, "data", unit.name, unit.levels, n_visible)
+    states = unit.as_states(data, "data", n_visible)
+    if isinstance(unit, GaussianUnit):
+        means: FloatArray = states.mean(axis=0) / unit.variance
+        return means
     n_high = (states == unit.high).sum(axis=0)
     log_odds = np.log((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
     biases: FloatArray = log_odds / (unit.high - unit.low)
@@ -144,16 +157,16 @@ def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: BinaryUnit, n
 class SchemeReport:
     """One scheme judged by the theory, for layers of given sizes.
 
-    ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types;
-    ``to_critical`` is the coupling it gives, in spin language (a bit counts half a spin), over the
-    critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its maximum (nan where the
-    maximum is infinite or missing).
+    ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types; ``to_critical``
+    is the coupling it gives, in spin language (a bit counts half a spin, a Gaussian unit its standard
+    deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its
+    maximum (nan where the maximum is infinite or missing).
     """
 
     name: str
     kind: str
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
     sigma: float
     to_ours: float
     to_critical: float
@@ -168,8 +181,8 @@ def compare_schemes(
     n_visible: int,
     n_hidden: int,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     hidden_bias: float = 0.0,
 ) -> list[SchemeReport]:
     """Every scheme in the user's unit types, then every package's default in its own (where it has its
@@ -192,12 +205,12 @@ def compare_schemes(
 
 
 @lru_cache(maxsize=64)
-def _maximum(alpha: float, visible: BinaryUnit, hidden: BinaryUnit, c: float) -> LayerCorrelationMaximum:
+def _maximum(alpha: float, visible: Unit, hidden: Unit, c: float) -> LayerCorrelationMaximum:
     return find_beta_max(alpha, visible=visible, hidden=hidden, c=c)
 
 
 def _judge_scale(
-    name: str, kind: str, sigma: float, n: int, m: int, visible: BinaryUnit, hidden: BinaryUnit, c: float
+    name: str, kind: str, sigma: float, n: int, m: int, visible: Unit, hidden: Unit, c: float
 ) -> SchemeReport:
     alpha, beta = m / n, sigma * np.sqrt(n + m)
     machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "c": c}
@@ -206,8 +219,8 @@ def _judge_scale(
     maximum = _maximum(alpha, visible, hidden, c)
     correlation = np.nan
     if np.isfinite(maximum.value):
-        correlation = layer_correlation_slope(beta, alpha, **machine) / maximum.value
-    spin_language = 0.25 * (visible.high - visible.low) * (hidden.high - hidden.low)
+        correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
+    spin_language = _width(visible) * _width(hidden)
     return SchemeReport(
         name=name,
         kind=kind,
@@ -224,7 +237,12 @@ def _judge_scale(
     )
 
 
-def _phase(visible: BinaryUnit, hidden: BinaryUnit, c: float, to_ours: float, stability: float) -> str:
+def _width(unit: Unit) -> float:
+    """The standard deviation of a unit without field."""
+    return float(np.sqrt(unit.variance)) if isinstance(unit, GaussianUnit) else 0.5 * (unit.high - unit.low)
+
+
+def _phase(visible: Unit, hidden: Unit, c: float, to_ours: float, stability: float) -> str:
     if visible.symmetric and hidden.symmetric and c == 0.0:  # ours is the transition
         if abs(to_ours - 1.0) < 1e-9:
             return "critical"

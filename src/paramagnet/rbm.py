@@ -3,7 +3,9 @@
     p(v, h) = exp(-E(v, h)) / Z,      E(v, h) = -sum_i b_i v_i - sum_j c_j h_j - sum_ij v_i w_ij h_j
 
 with ``b`` the visible bias, ``c`` the hidden bias and ``w`` the weights ``(n_visible, n_hidden)``; [Y25]
-section 2. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
+section 2. A layer of Gaussian units adds ``-sum_i ln N(x_i; 0, variance)`` to the energy, so that ``p`` is
+the density in its variables and, where only ``v`` is Gaussian, ``Z = sum_h exp(c.h + variance |b + w
+h|**2/2)``. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
 machine never changes: training returns a new one.
 """
 
@@ -21,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_generator, as_reals
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
 
 Rng = np.random.Generator | int | None
 
@@ -31,13 +33,14 @@ _VERSION = "1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RBM:
-    """A restricted Boltzmann machine with binary units.
+    """A restricted Boltzmann machine.
 
     Parameters
     ----------
-    weights : array of shape ``(n_visible, n_hidden)``
-    visible_bias, hidden_bias : one number for all units of the layer, or one per unit
-    visible, hidden : the unit types, ``"spin"`` (-1, +1) or ``"bit"`` (0, 1)
+    weights : array of shape ``(n_visible, n_hidden)`` visible_bias, hidden_bias : one number for all units
+    of the layer, or one per unit visible, hidden : the unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or
+    ``"gaussian"`` (real numbers; another
+        variance than 1 with ``pm.gaussian(variance)``)
 
     The arrays are float64, C-ordered, read-only copies of what was passed in.
     """
@@ -45,16 +48,16 @@ class RBM:
     weights: FloatArray
     visible_bias: FloatArray
     hidden_bias: FloatArray
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
 
     def __init__(
         self,
         weights: npt.ArrayLike,
         visible_bias: npt.ArrayLike,
         hidden_bias: npt.ArrayLike,
-        visible: str | BinaryUnit = "spin",
-        hidden: str | BinaryUnit = "bit",
+        visible: str | Unit = "spin",
+        hidden: str | Unit = "bit",
     ) -> None:
         matrix = as_reals(weights, "weights")
         if matrix.ndim != 2 or matrix.size == 0:
@@ -96,24 +99,26 @@ class RBM:
     # Energies
 
     def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
-        """``E(v, h) = -b.v - c.h - v.w.h``; the batch axes of ``v`` and ``h`` broadcast."""
+        """``E(v, h) = -b.v - c.h - v.w.h``, less ``ln p0`` of Gaussian units; the batch axes of ``v`` and
+        ``h`` broadcast.
+        """
         v, h = _as_layer(v, "v", self.n_visible), _as_layer(h, "h", self.n_hidden)
         result: FloatArray = -(v @ self.visible_bias) - np.sum(self.field_h_given_v(v) * h, axis=-1)
-        return result
+        return result - self.visible.log_base(v) - self.hidden.log_base(h)
 
     def free_energy(self, v: npt.ArrayLike) -> FloatArray:
         """``F(v) = -ln sum_h exp(-E(v, h))``, so that ``p(v) = exp(-F(v)) / Z``."""
         v = _as_layer(v, "v", self.n_visible)
         traces = self.hidden.log_trace(self.field_h_given_v(v))
         result: FloatArray = -(v @ self.visible_bias) - np.sum(traces, axis=-1)
-        return result
+        return result - self.visible.log_base(v)
 
     def free_energy_h(self, h: npt.ArrayLike) -> FloatArray:
         """``-ln sum_v exp(-E(v, h))``, so that ``p(h) = exp(-free_energy_h(h)) / Z``."""
         h = _as_layer(h, "h", self.n_hidden)
         traces = self.visible.log_trace(self.field_v_given_h(h))
         result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
-        return result
+        return result - self.hidden.log_base(h)
 
     # Conditionals: given one layer, the units of the other are independent.
 
@@ -150,7 +155,7 @@ class RBM:
     # Change of variables
 
     def change_units(
-        self, *, visible: str | BinaryUnit | None = None, hidden: str | BinaryUnit | None = None
+        self, *, visible: str | Unit | None = None, hidden: str | Unit | None = None
     ) -> tuple[RBM, float]:
         """The same distribution in other units, and the constant ``E_old - E_new`` between the energies.
 
@@ -158,6 +163,9 @@ class RBM:
 
             w' = a A w    b'_i = a (b_i + S sum_j w_ij)    c'_j = A (c_j + s sum_i w_ij)
             E_old - E_new = -s sum_i b_i - S sum_j c_j - s S sum_ij w_ij
+
+        A Gaussian layer can change its variance only (``s = 0``). Densities, and so energies and
+        likelihoods, then differ by the Jacobian too, ``ln a`` per unit; ``ln Z`` does not.
 
         so ``log Z_old = log Z_new - (E_old - E_new)``; likelihoods of data in the respective units are equal.
         """
@@ -190,8 +198,10 @@ class RBM:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the machine to ``path`` as safetensors; a former file is replaced at once or not at all."""
         for argument, unit in (("visible", self.visible), ("hidden", self.hidden)):
-            if unit not in (SPIN, BIT):
-                raise ValueError(f"`{argument}` must be 'spin' or 'bit' to be saved, got {unit!r}.")
+            if unit not in (SPIN, BIT) and not isinstance(unit, GaussianUnit):
+                raise ValueError(
+                    f"`{argument}` must be 'spin', 'bit' or 'gaussian' to be saved, got {unit!r}."
+                )
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
         units = {"visible": self.visible.name, "hidden": self.hidden.name}
         write_arrays(path, arrays, {"format": _FORMAT, "version": _VERSION, **units})
@@ -238,8 +248,12 @@ def _as_layer(state: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
     return array
 
 
-def _affine(old: BinaryUnit, new: BinaryUnit) -> tuple[float, float]:
+def _affine(old: Unit, new: Unit) -> tuple[float, float]:
     """``a, s`` such that ``x_old = a x_new + s``."""
+    if isinstance(old, GaussianUnit) and isinstance(new, GaussianUnit):
+        return float(np.sqrt(old.variance / new.variance)), 0.0
+    if isinstance(old, GaussianUnit) or isinstance(new, GaussianUnit):
+        raise ValueError(f"There is no change of variables from {old} to {new} units.")
     scale = (old.high - old.low) / (new.high - new.low)
     return scale, old.low - scale * new.low
 

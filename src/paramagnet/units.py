@@ -3,16 +3,20 @@
 A unit is a measure ``p0(x)`` on the line. In a field ``h`` and a curvature ``g`` it has the weight
 ``p0(x) exp(h x + g x**2)``; the theory needs the logarithm of the total weight and the cumulants
 ``k1..k4`` of ``x``, a machine needs the mean and a draw. Every binary unit is one class: the pair
-``(low, high)`` is all there is to know.
+``(low, high)`` is all there is to know. A Gaussian unit is known by its variance.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+
+from paramagnet._checks import as_positive, as_real, as_states, as_table
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -106,19 +110,139 @@ class BinaryUnit:
         probability = 0.5 * (1.0 + np.tanh(0.5 * self.log_odds(field)))
         return np.where(rng.random(np.shape(field)) < probability, self.high, self.low)
 
+    def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
+        """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
+        return as_states(data, argument, self.name, self.levels, n_units)
+
+    def log_base(self, states: FloatArray) -> float | FloatArray:
+        """``sum_i ln p0(x_i)`` over the last axis: both values weigh 1."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class GaussianUnit:
+    """A real variable with ``p0(x) = N(0, variance)``.
+
+    In field ``h`` and curvature ``g`` it is normal too, with precision ``1/variance - 2 g``, as long as
+    that is positive: mean ``h`` over the precision, no cumulants beyond the second.
+    """
+
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        variance = float(as_positive(as_real(self.variance, "variance"), "variance"))
+        object.__setattr__(self, "variance", variance)
+
+    @property
+    def name(self) -> str:
+        """What `as_unit` and files know the unit by."""
+        return "gaussian" if self.variance == 1.0 else f"gaussian({self.variance!r})"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether ``x -> -x`` maps the unit onto itself: it does."""
+        return True
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """None: asking is an error, in words."""
+        self._refuse()
+
+    @property
+    def low(self) -> float:
+        """None: asking is an error, in words."""
+        self._refuse()
+
+    @property
+    def high(self) -> float:
+        """None: asking is an error, in words."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(f"This function serves spin and bit units only, got {self.name} units.")
+
+    def precision(self, curvature: Array | float = 0.0) -> Array:
+        """``1/k2``; not positive where the unit does not exist."""
+        result: Array = np.asarray(1.0 / self.variance - 2.0 * curvature)
+        return result
+
+    def log_trace(self, field: Array, curvature: Array | float = 0.0) -> FloatArray:
+        """``ln int p0(x) exp(h x + g x**2) dx``."""
+        precision = self.precision(curvature)
+        result: FloatArray = 0.5 * field * field / precision - 0.5 * np.log(self.variance * precision)
+        return result
+
+    def cumulants(self, field: Array, curvature: Array | float = 0.0) -> tuple[Array, Array]:
+        """The cumulants ``k1`` and ``k2`` of ``x``; ``k3 = k4 = 0``."""
+        k2 = np.broadcast_to(1.0 / self.precision(curvature), np.shape(field))
+        return field * k2, k2
+
+    def mean(self, field: Array) -> FloatArray:
+        """``E[x]`` in the field ``h``."""
+        result: FloatArray = self.variance * np.asarray(field)
+        return result
+
+    def base_field(self, means: FloatArray) -> FloatArray:
+        """The fields in which units have these means."""
+        result: FloatArray = means / self.variance
+        return result
+
+    def draw(self, field: Array, rng: np.random.Generator) -> FloatArray:
+        """One draw of ``x`` in each field ``h``."""
+        deviates = rng.standard_normal(np.shape(field))
+        result: FloatArray = self.mean(field) + math.sqrt(self.variance) * deviates
+        return result
+
+    def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
+        """``data`` as an array ``(n_points, n_units)`` of finite numbers, checked."""
+        return as_table(data, argument, n_units, finite=True)
+
+    def log_base(self, states: FloatArray) -> float | FloatArray:
+        """``sum_i ln p0(x_i)`` over the last axis."""
+        squares = np.einsum("...i,...i->...", states, states)
+        constant = 0.5 * states.shape[-1] * math.log(2.0 * math.pi * self.variance)
+        result: FloatArray = -0.5 * squares / self.variance - constant
+        return result
+
+
+Unit = BinaryUnit | GaussianUnit
 
 SPIN = BinaryUnit("spin", -1.0, 1.0)
 BIT = BinaryUnit("bit", 0.0, 1.0)
+GAUSSIAN = GaussianUnit()
 
-_UNITS = {unit.name: unit for unit in (SPIN, BIT)}
+_UNITS: dict[str, Unit] = {unit.name: unit for unit in (SPIN, BIT, GAUSSIAN)}
 
 
-def as_unit(unit: str | BinaryUnit, argument: str) -> BinaryUnit:
-    """The unit type called ``unit``; ``argument`` is the caller's name for it, for the error message."""
-    if isinstance(unit, BinaryUnit):
+def gaussian(variance: float = 1.0) -> GaussianUnit:
+    """A Gaussian unit of any variance; `GAUSSIAN` is the one of variance 1."""
+    return GaussianUnit(variance)
+
+
+def as_unit(unit: str | Unit, argument: str) -> Unit:
+    """The unit type called ``unit``; ``argument`` is the caller's name for it, for the error message.
+
+    ``"gaussian(0.5)"`` is a Gaussian unit of variance 0.5.
+    """
+    if isinstance(unit, BinaryUnit | GaussianUnit):
         return unit
     try:
+        if match := re.fullmatch(r"gaussian\(([^()]+)\)", unit):
+            return GaussianUnit(float(match[1]))
         return _UNITS[unit]
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError) as error:
         known = ", ".join(repr(name) for name in _UNITS)
-        raise ValueError(f"`{argument}` must be a unit type ({known}), got {unit!r}.") from None
+        reason = f" {error}" if "variance" in str(error) else ""
+        message = f"`{argument}` must be a unit type ({known}), got {unit!r}.{reason}"
+        raise ValueError(message) from None
+
+
+def as_binary(unit: str | Unit, argument: str) -> BinaryUnit:
+    """The same, where only units of two values will do."""
+    found = as_unit(unit, argument)
+    if isinstance(found, GaussianUnit):
+        raise ValueError(f"`{argument}` must be 'spin' or 'bit', units of two values, got {found.name!r}.")
+    return found

@@ -13,14 +13,14 @@ from typing import Any
 from paramagnet._checks import as_positive, as_real
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.theory.scale import weight_std
-from paramagnet.units import BinaryUnit, as_unit
+from paramagnet.units import Unit, as_unit
 
 Initializer = Callable[..., Any]
 
 
 def layer_correlation_normal(
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     hidden_bias: float = 0.0,
     *,
     gain: float = 1.0,

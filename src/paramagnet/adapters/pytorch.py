@@ -21,7 +21,7 @@ from paramagnet.learning.devices import missing_torch
 from paramagnet.rbm import RBM
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import judge
-from paramagnet.units import BinaryUnit, as_unit
+from paramagnet.units import BinaryUnit, Unit, as_unit
 
 try:
     import torch
@@ -33,8 +33,8 @@ except ImportError as error:
 def layer_correlation_normal_(
     weight: torch.Tensor,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     hidden_bias: float = 0.0,
     visible_dim: int = 1,
     gain: float = 1.0,
@@ -103,8 +103,8 @@ def from_tensors(
     visible_bias: torch.Tensor | float,
     hidden_bias: torch.Tensor | float,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     visible_dim: int = 1,
 ) -> RBM:
     """The machine with these parameters, from any device, dtype and graph."""
@@ -130,8 +130,8 @@ class RBMModule(torch.nn.Module):
         n_visible: int,
         n_hidden: int,
         *,
-        visible: str | BinaryUnit = "spin",
-        hidden: str | BinaryUnit = "bit",
+        visible: str | Unit = "spin",
+        hidden: str | Unit = "bit",
         hidden_bias: float = 0.0,
         generator: torch.Generator | None = None,
         dtype: torch.dtype | None = None,
@@ -140,7 +140,7 @@ class RBMModule(torch.nn.Module):
         super().__init__()
         n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
         bias = as_real(hidden_bias, "hidden_bias")
-        self.visible, self.hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+        self.visible, self.hidden = _as_binary(visible, "visible"), _as_binary(hidden, "hidden")
         place = {"dtype": dtype, "device": device}
         self.weight = torch.nn.Parameter(torch.empty((m, n), **place))
         self.visible_bias = torch.nn.Parameter(torch.zeros(n, **place))
@@ -156,7 +156,7 @@ class RBMModule(torch.nn.Module):
         """A module with the parameters of ``rbm``."""
         module = cls.__new__(cls)
         torch.nn.Module.__init__(module)
-        module.visible, module.hidden = rbm.visible, rbm.hidden
+        module.visible, module.hidden = _as_binary(rbm.visible, "rbm"), _as_binary(rbm.hidden, "rbm")
         for name, tensor in to_tensors(rbm, dtype=dtype, device=device).items():
             module.register_parameter(name, torch.nn.Parameter(tensor))
         return module
@@ -205,6 +205,13 @@ class RBMModule(torch.nn.Module):
     def sample_v_given_h(self, h: torch.Tensor, *, generator: torch.Generator | None = None) -> torch.Tensor:
         """One draw of ``v`` from ``p(v | h)`` for every state ``h``; no gradient passes."""
         return _draw(self.visible, self.field_v_given_h(h), generator)
+
+
+def _as_binary(unit: str | Unit, argument: str) -> BinaryUnit:
+    found = as_unit(unit, argument)
+    if not isinstance(found, BinaryUnit):
+        raise ValueError(f"`{argument}` must have spin or bit units in an `RBMModule`, got {found}.")
+    return found
 
 
 def _mean(unit: BinaryUnit, field: torch.Tensor) -> torch.Tensor:

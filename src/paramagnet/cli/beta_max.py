@@ -27,8 +27,8 @@ _MEANING = {
 def beta_max(
     visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
     visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
     check: Annotated[

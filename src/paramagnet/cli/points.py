@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import typer
 
-from paramagnet.units import FloatArray, as_unit
+from paramagnet.units import FloatArray, GaussianUnit, as_unit
 
 
 def read_points(path: Path, units: str) -> FloatArray:
@@ -30,8 +30,13 @@ def read_points(path: Path, units: str) -> FloatArray:
 
 
 def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
-    """``points`` in the values of these units; NaN stays what it is."""
-    low, high = as_unit(units, "visible").levels
+    """``points`` in the values of these units; NaN stays what it is. For Gaussian units all numbers are
+    values.
+    """
+    unit = as_unit(units, "visible")
+    if isinstance(unit, GaussianUnit):
+        return points
+    low, high = unit.levels
     found = np.unique(points[~np.isnan(points)])
     if set(found) <= {low, high}:
         return points

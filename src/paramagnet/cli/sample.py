@@ -136,9 +136,9 @@ def _some_shape(n_visible: int) -> str:
 
 def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
     """Whether to take exact samples."""
-    from paramagnet.learning.exact import SECONDS_ALLOWED, estimate_seconds, show_duration
+    from paramagnet.learning.exact import SECONDS_ALLOWED, estimate_seconds, show_duration, sizes_of
 
-    seconds = estimate_seconds(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False)
+    seconds = estimate_seconds(*sizes_of(rbm), n_threads=n_threads, gradient=False)
     if method == "exact" and seconds > SECONDS_ALLOWED:
         raise ValueError(
             f"`--method exact` must take at most ten minutes, got about {show_duration(seconds)}. "

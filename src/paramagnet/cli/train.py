@@ -15,6 +15,7 @@ from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.points import read_points
 from paramagnet.plots import check_figure_path
 from paramagnet.rbm import RBM, writable_target
+from paramagnet.units import Unit, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
     from paramagnet.learning.checkpoint import TrainState
@@ -29,8 +30,8 @@ def train(
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
     epochs: Annotated[int, typer.Option(help="How many times to go through the data.")],
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
@@ -91,7 +92,8 @@ def train(
         )
     evaluated = as_epochs(evaluate_at, evaluate_every)
     points = read_points(data, visible)
-    gradient = _choose_gradient((points.shape[1], hidden_units), exact, pcd, chains, steps, threads)
+    sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
+    gradient = _choose_gradient(sizes, exact, pcd, chains, steps, threads)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
     if resume:
@@ -142,7 +144,7 @@ def train(
 
 
 def _choose_gradient(
-    sizes: tuple[int, int], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
+    sizes: tuple[int, int, Unit, Unit], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
 ) -> GradientSettings:
     from paramagnet.learning.exact import estimate_seconds
     from paramagnet.learning.gradient import PCD, Exact

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_generator, as_real
 from paramagnet.data.thresholds import fit_rows
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
 
 METHODS = ("otsu", "median", "stochastic")
 PER = ("feature", "point", "all")
@@ -154,7 +154,7 @@ class Binarizer:
             return cls(
                 str(content.get("method")),
                 str(content.get("per")),
-                as_unit(str(content.get("units")), "units"),
+                as_binary(str(content.get("units")), "units"),
                 _loaded(content, "thresholds", 1),
                 _loaded(content, "grey_range", 2),
             )._checked()
@@ -209,7 +209,7 @@ def fit_binarizer(
     constant feature or point becomes low everywhere, with a `ConstantDataWarning`.
     """
     table = _as_table(data, "data")
-    unit = as_unit(units, "units")
+    unit = as_binary(units, "units")
     rule = check_method(method)
     if per not in PER:
         raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {per!r}.")

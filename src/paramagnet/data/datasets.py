@@ -19,7 +19,7 @@ from paramagnet.data.idx import parse_idx
 from paramagnet.data.sources import SOURCES, Source
 from paramagnet.data.table import Array, Label, Table, default_names, encode_labels
 from paramagnet.data.text import parse_text
-from paramagnet.units import BinaryUnit, FloatArray, as_unit
+from paramagnet.units import BinaryUnit, FloatArray, as_binary
 
 TOY_SEED = 2025  # of the draw that everybody gets who asks for none in particular
 SELECTION_SEED = 0  # likewise, of the points selected from a larger set
@@ -123,7 +123,7 @@ def load_dataset(
         the cache, then the network
     progress : a progress bar for downloads, with ``total``, ``update``, ``reset`` and ``close``
     """
-    unit = as_unit(units, "units")
+    unit = as_binary(units, "units")
     check_method(binarize, "binarize")
     if n_points is not None:
         n_points = as_count(n_points, "n_points")

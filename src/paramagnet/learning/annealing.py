@@ -15,6 +15,8 @@ state, then it moves by one Gibbs sweep at ``t_{k+1}``. The mean of the weights 
 - ``reverse-ais``: the same from samples of the machine down to ``t = 0``, which estimates ``Z_0 / Z``: its
   logarithm, with the sign reversed, exceeds ``ln Z`` on average, as that of the others falls short of it.
 
+Gaussian units keep their ``p0`` at every ``t``: annealed too, it would make ``Z_0`` infinite.
+
 An error is that of the mean weight, ``std(r) / sqrt(S)`` with ``r = w / mean(w)``; the bias is about minus
 half its square. Neither sees a mode of the machine that no chain has found: let ``reverse-ais`` look for
 those.
@@ -31,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator, as_reals, as_states
+from paramagnet._checks import as_count, as_generator, as_reals
 from paramagnet.kernels.sampling import draw, draw_and_weigh
 from paramagnet.learning.devices import as_engine
 from paramagnet.learning.exact import sample_exact
@@ -39,7 +41,7 @@ from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of,
 from paramagnet.learning.likelihood import Estimate
 from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng
-from paramagnet.units import FloatArray
+from paramagnet.units import FloatArray, GaussianUnit
 
 N_SAMPLES = 1000  # chains of an estimate, unless told otherwise
 METHODS = ("mais", "ais", "reverse-ais")
@@ -70,8 +72,8 @@ def estimate_log_partition(
     n_samples : chains; those of "reverse-ais" are as many as ``samples``, if given
     n_temperatures : steps from the independent model to the machine
     schedule : "linear", or the temperatures from 0 to 1 themselves
-    marginalize : the layer to sum out, "hidden" or "visible"; "auto" takes the hidden one. ("ais" sums none
-        out, and updates this one first.)
+    marginalize : the layer to sum out, "hidden" or "visible"; "auto" takes the hidden one, unless it is
+        Gaussian. ("ais" sums none out, and updates this one first.)
     start : "uniform", or means of the visible units, for an independent model that has them (those of the
         data)
     samples : visible states ``(n_samples, n_visible)`` of the machine itself, where "reverse-ais" starts;
@@ -100,6 +102,7 @@ def estimate_log_partition(
         raise ValueError(
             f"`samples` must be None for the method {method!r}; only 'reverse-ais' starts there."
         )
+    marginalize = _choose_layer(marginalize, rbm)
     path = _make_path(rbm, base, temperatures, joint=method == "ais", transposed=marginalize == "visible")
     if states is not None and marginalize == "visible":
         states = rbm.sample_h_given_v(states, rng=generator)
@@ -183,7 +186,7 @@ def _run(
             nothing = np.zeros(shape, np.float32)
             shift = path.kept_shift(float(path.temperatures[0]))
             address = (seed, rows.start, 0, START)
-            draw(nothing, path.kept.scale, shift, path.kept.levels, address, nothing, kept)
+            path.kept.draw_at(1.0, shift, nothing, address, nothing, kept)
         else:
             kept[:] = states[rows]
         tick = None if meter is None else functools.partial(meter.tick, block)
@@ -202,7 +205,7 @@ def _anneal_block(
     tick: Callable[[], None] | None,
 ) -> None:
     """Take the states ``kept`` through all temperatures, adding to their log-weights: weight, then move."""
-    summed_levels, kept_levels = path.summed.levels, path.kept.levels
+    summed_levels = path.summed.levels
     linear = (path.kept_bias[0] - path.kept_bias[1]).astype(np.float32)
     fields = kept @ path.kept.weights
     summed, spare = np.empty_like(fields), np.zeros_like(fields)
@@ -231,7 +234,7 @@ def _anneal_block(
             return  # the last move would not be looked at
         np.matmul(summed, path.summed.weights, out=kept_fields)
         shift, address = path.kept_shift(then), (seed, first, k + 1, KEPT)
-        draw(kept_fields, then * path.kept.scale, shift, kept_levels, address, kept, moved)
+        path.kept.draw_at(then, shift, kept_fields, address, kept, moved)
         kept, moved = moved, kept
         np.matmul(kept, path.kept.weights, out=fields)
 
@@ -241,6 +244,19 @@ def _summed_energy(path: _Path, fields: Float32Array, summed: Float32Array) -> F
     bias = path.summed_bias[0] - path.summed_bias[1]
     products: FloatArray = np.einsum("ij,ij->i", summed, fields, dtype=np.float64) + summed @ bias
     return products
+
+
+def _choose_layer(marginalize: str, rbm: RBM) -> str:
+    """The layer to sum out: a binary one."""
+    gaussian = [isinstance(unit, GaussianUnit) for unit in (rbm.visible, rbm.hidden)]
+    if marginalize == "auto":
+        marginalize = "visible" if gaussian[1] else "hidden"
+    if gaussian[marginalize == "hidden"]:
+        raise ValueError(
+            f"`marginalize` must be a layer of spin or bit units, got {marginalize!r}, whose units are "
+            "Gaussian."
+        )
+    return marginalize
 
 
 def _as_temperatures(schedule: str | npt.ArrayLike, n_temperatures: int) -> FloatArray:
@@ -267,12 +283,15 @@ def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
         if start != "uniform":
             raise ValueError(f"`start` must be 'uniform' or means of the visible units, got {start!r}.")
         return np.zeros(rbm.n_visible)
-    means, (low, high) = as_reals(start, "start"), rbm.visible.levels
+    means = as_reals(start, "start")
     if means.shape != (rbm.n_visible,):
         raise ValueError(
             f"`start` must hold {rbm.n_visible} means, one per visible unit, got shape {means.shape}. "
             "From data they are `data.mean(axis=0)`."
         )
+    if isinstance(rbm.visible, GaussianUnit):
+        return rbm.visible.base_field(means)
+    low, high = rbm.visible.levels
     share = (means - low) / (high - low)
     if np.any((share < 0.0) | (share > 1.0)):
         raise ValueError(
@@ -285,7 +304,7 @@ def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
 
 def _as_samples(samples: Any, rbm: RBM, n_samples: int, rng: np.random.Generator) -> FloatArray:
     if samples is not None:
-        return as_states(samples, "samples", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+        return rbm.visible.as_states(samples, "samples", rbm.n_visible)
     try:
         return sample_exact(rbm, n_samples, rng=rng)
     except ValueError as error:

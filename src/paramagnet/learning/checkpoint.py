@@ -21,7 +21,7 @@ from paramagnet.learning.gibbs import Chains
 from paramagnet.learning.gradient import Layout
 from paramagnet.learning.optimizer import OptimizerState
 from paramagnet.rbm import RBM, read_arrays, writable_target, write_arrays
-from paramagnet.units import FloatArray, as_unit
+from paramagnet.units import FloatArray, GaussianUnit, as_unit
 
 _FORMAT = "paramagnet.checkpoint"
 _VERSION = "1"
@@ -158,7 +158,8 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
     chains = None
     if "chains" in content:
         states = arrays["chains"].reshape(-1, layout.n_visible)
-        if not np.isin(states, layout.visible.levels).all():
+        gaussian = isinstance(layout.visible, GaussianUnit)
+        if not (np.isfinite(states) if gaussian else np.isin(states, layout.visible.levels)).all():
             raise ValueError("the chains hold other values than those of the visible units")
         address = content["chains"]
         chains = Chains.at(states, int(address["seed"]), int(address["sweep"]))

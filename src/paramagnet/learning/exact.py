@@ -1,4 +1,5 @@
-"""Exact averages of a machine, by a sum over all states of its smaller layer.
+"""Exact averages of a machine, by a sum over all states of its smaller layer (of its binary layer, if the
+other is Gaussian: ``marginal.py``).
 
 The cost doubles with every unit of that layer; it is estimated beforehand, and nothing that would take more
 than ten minutes starts unless told to.
@@ -12,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from paramagnet._checks import as_count, as_generator
-from paramagnet.kernels import enumeration
+from paramagnet.kernels import enumeration, quadratic
+from paramagnet.learning.marginal import PairForm, count_enumerated, has_gaussian
 from paramagnet.learning.meter import Progress
 from paramagnet.rbm import RBM, Rng
-from paramagnet.units import FloatArray
+from paramagnet.units import BIT, SPIN, FloatArray, GaussianUnit, Unit
 
 LARGEST = 1e12  # parameter; the sums are true up to about 1e17
 SECONDS_ALLOWED = 600.0
@@ -47,7 +49,9 @@ def log_partition(
     progress : called now and then with the fraction that is done
     """
     n_threads = as_count(n_threads, "n_threads")
-    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False, force=force)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        return pair_form(rbm).log_partition(n_threads, progress)
     return enumeration.log_partition(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
 
 
@@ -56,8 +60,11 @@ def exact_moments(
 ) -> Moments:
     """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly; the options are those of `log_partition`."""
     n_threads = as_count(n_threads, "n_threads")
-    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=True, force=force)
-    value, *arrays = enumeration.moments(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        value, *arrays = pair_form(rbm).moments(n_threads, progress)
+    else:
+        value, *arrays = enumeration.moments(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
     for array in arrays:
         array.setflags(write=False)
     return Moments(value, *arrays)
@@ -79,33 +86,63 @@ def sample_exact(
     """
     n_samples = as_count(n_samples, "n_samples")
     n_threads = as_count(n_threads, "n_threads")
-    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=False, force=force)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        generator = as_generator(rng)
+        states = pair_form(rbm).draw_binary(n_samples, generator, n_threads, progress)
+        return states if isinstance(rbm.hidden, GaussianUnit) else rbm.sample_v_given_h(states, rng=generator)
     visible, _ = enumeration.draw_states(
         *kernel_arguments(rbm), n_samples, as_generator(rng), n_threads=n_threads, progress=progress
     )
     return visible
 
 
+def sizes_of(rbm: RBM) -> tuple[int, int, Unit, Unit]:
+    """What the cost of an enumeration depends on."""
+    return rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden
+
+
+def pair_form(rbm: RBM) -> PairForm:
+    """A machine with a Gaussian layer, as its binary layer alone."""
+    _refuse_large(rbm)
+    return PairForm.of(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+
+
 def kernel_arguments(
     rbm: RBM,
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
     """A machine as the kernels know it: arrays and levels, no names."""
+    _refuse_large(rbm)
+    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
+
+
+def _refuse_large(rbm: RBM) -> None:
     largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
     if largest > LARGEST:
         raise ValueError(
             f"`rbm` must have parameters of at most {LARGEST:g} for exact sums, got {largest:g}. Was it "
             "trained with too large a learning rate?"
         )
-    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
 
 
-def check_cost(n_visible: int, n_hidden: int, *, n_threads: int, gradient: bool, force: bool) -> None:
+def check_cost(
+    n_visible: int,
+    n_hidden: int,
+    visible: Unit = SPIN,
+    hidden: Unit = BIT,
+    *,
+    n_threads: int,
+    gradient: bool,
+    force: bool,
+) -> None:
     """An error if one enumeration of such a machine is to take more than ten minutes, unless ``force``."""
     if force:
         return
-    seconds = estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+    seconds = estimate_seconds(n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient)
     if seconds > SECONDS_ALLOWED:
         exponent = min(n_visible, n_hidden)
+        if has_gaussian(visible, hidden):
+            exponent = count_enumerated(n_visible, n_hidden, visible, hidden)
         raise ValueError(
             f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
             "minutes are allowed. The alternatives are annealed importance sampling "
@@ -114,9 +151,20 @@ def check_cost(n_visible: int, n_hidden: int, *, n_threads: int, gradient: bool,
         )
 
 
-def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradient: bool = True) -> float:
+def estimate_seconds(
+    n_visible: int,
+    n_hidden: int,
+    visible: Unit = SPIN,
+    hidden: Unit = BIT,
+    *,
+    n_threads: int = 1,
+    gradient: bool = True,
+) -> float:
     """How long one enumeration of such a machine will take; infinite where no float holds it."""
     try:
+        if has_gaussian(visible, hidden):
+            n_units = count_enumerated(n_visible, n_hidden, visible, hidden)
+            return quadratic.estimate_seconds(n_units, n_threads)
         return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
     except OverflowError:
         return math.inf

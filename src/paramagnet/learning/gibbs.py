@@ -24,11 +24,12 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from paramagnet._checks import as_count, as_generator, as_states
+from paramagnet._checks import as_count, as_generator
+from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import add_changed_rows, draw
 from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng
-from paramagnet.units import BinaryUnit, FloatArray
+from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -45,27 +46,54 @@ LARGEST = 1e30  # parameter: sums over many units stay below 3e38, the largest f
 class Layer:
     """One layer as the kernels want it, in float32: the rows of ``weights`` belong to its own units.
 
-    Its log-odds are ``scale`` times the field from the other layer, plus ``shift``.
+    Its log-odds are ``scale`` times the field from the other layer, plus ``shift``. For Gaussian units this
+    is their mean, and ``deviation``, zero for others, their standard deviation.
     """
 
     weights: Float32Array
     shift: Float32Array
     scale: float
     levels: tuple[float, float]
+    deviation: float = 0.0
 
     def draw(
         self, fields: Float32Array, address: tuple[int, int, int, int], old: Float32Array, new: Float32Array
     ) -> int:
         """Draw the states ``new`` in their fields; return how many differ from ``old``."""
-        return draw(fields, self.scale, self.shift, self.levels, address, old, new)
+        return self.draw_at(1.0, self.shift, fields, address, old, new)
+
+    def draw_at(
+        self,
+        t: float,
+        shift: Float32Array,
+        fields: Float32Array,
+        address: tuple[int, int, int, int],
+        old: Float32Array,
+        new: Float32Array,
+    ) -> int:
+        """The same in ``t`` times the fields, with another shift."""
+        if self.deviation:
+            return draw_normal(fields, t * self.scale, shift, self.deviation, address, new)
+        return draw(fields, t * self.scale, shift, self.levels, address, old, new)
+
+    def mean(self, fields: Float32Array) -> Float32Array:
+        """The mean of every unit in its field."""
+        means: Float32Array = np.float32(self.scale) * fields + self.shift
+        if self.deviation:
+            return means
+        low, high = self.levels
+        np.tanh(np.float32(0.5) * means, out=means)
+        means *= np.float32(0.5 * (high - low))
+        means += np.float32(0.5 * (high + low))
+        return means
 
 
 def make_layers(
     weights: FloatArray,
     visible_bias: FloatArray,
     hidden_bias: FloatArray,
-    visible: BinaryUnit,
-    hidden: BinaryUnit,
+    visible: Unit,
+    hidden: Unit,
 ) -> tuple[Layer, Layer]:
     """The visible and the hidden layer of a machine, in float32."""
     check_range(weights, visible_bias, hidden_bias)
@@ -88,7 +116,12 @@ def layers_of(rbm: RBM) -> tuple[Layer, Layer]:
     return make_layers(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
 
 
-def _layer(weights: Float32Array, bias: FloatArray, unit: BinaryUnit) -> Layer:
+def _layer(weights: Float32Array, bias: FloatArray, unit: Unit) -> Layer:
+    if isinstance(unit, GaussianUnit):
+        scale = unit.variance
+        return Layer(
+            weights, (scale * bias).astype(np.float32), scale, (np.nan, np.nan), float(np.sqrt(scale))
+        )
     scale = unit.high - unit.low
     return Layer(weights, (scale * bias).astype(np.float32), scale, unit.levels)
 
@@ -110,8 +143,10 @@ class Chains:
     changed: tuple[float, float] = (np.nan, np.nan)
 
     @classmethod
-    def start(cls, unit: BinaryUnit, shape: tuple[int, int], rng: np.random.Generator) -> Chains:
-        """Chains from states drawn uniformly, ``shape = (n_chains, n_visible)``."""
+    def start(cls, unit: Unit, shape: tuple[int, int], rng: np.random.Generator) -> Chains:
+        """Chains from states drawn without any field, ``shape = (n_chains, n_visible)``."""
+        if isinstance(unit, GaussianUnit):
+            return cls.from_states(unit.draw(np.zeros(shape), rng), rng)
         states = rng.choice(np.array(unit.levels, np.float32), size=shape)
         return cls.from_states(states, rng)
 
@@ -318,7 +353,7 @@ def sample(
     if start is None:
         chains = Chains.start(rbm.visible, shape, generator)
     else:
-        states = as_states(start, "start", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+        states = rbm.visible.as_states(start, "start", rbm.n_visible)
         if len(states) != n_samples:
             raise ValueError(
                 f"`start` must have one state for each of the {n_samples} samples, got {len(states)}."
@@ -337,9 +372,7 @@ def sample(
     return chains.visible.astype(np.float64)
 
 
-def _as_clamp(
-    clamp: Any, shape: tuple[int, int], unit: BinaryUnit
-) -> tuple[npt.NDArray[np.bool_], Float32Array]:
+def _as_clamp(clamp: Any, shape: tuple[int, int], unit: Unit) -> tuple[npt.NDArray[np.bool_], Float32Array]:
     try:
         values = np.asarray(clamp, dtype=np.float64)
         if values.shape not in (shape, shape[1:]):
@@ -350,6 +383,10 @@ def _as_clamp(
             "Put NaN where a unit is free."
         ) from None
     held = ~np.isnan(values)
+    if isinstance(unit, GaussianUnit):
+        if np.isinf(values).any():
+            raise ValueError("`clamp` must hold finite numbers, or NaN where a unit is free; found infinity.")
+        return np.broadcast_to(held, shape), np.broadcast_to(values.astype(np.float32), shape)
     foreign = values[held & (values != unit.low) & (values != unit.high)]
     if foreign.size:
         raise ValueError(

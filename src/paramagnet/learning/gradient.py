@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paramagnet._checks import as_count, as_states
+from paramagnet._checks import as_count
 from paramagnet.kernels import enumeration
-from paramagnet.learning.exact import check_cost
+from paramagnet.learning.exact import check_cost, sizes_of
 from paramagnet.learning.gibbs import ONE_BLAS_THREAD, Chains, Layer, make_layers, run_sweeps
+from paramagnet.learning.marginal import PairForm, has_gaussian
 from paramagnet.rbm import RBM
-from paramagnet.units import BinaryUnit, FloatArray
+from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
@@ -97,9 +98,9 @@ class Gradient:
 
 def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> Gradient:
     """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`."""
-    points = as_states(data, "data", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+    points = rbm.visible.as_states(data, "data", rbm.n_visible)
     n_threads = as_count(n_threads, "n_threads")
-    check_cost(rbm.n_visible, rbm.n_hidden, n_threads=n_threads, gradient=True, force=force)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
     layout = Layout.of(rbm)
     parameters = layout.flatten(rbm)
     _, model = model_moments(layout, parameters, n_threads)
@@ -114,8 +115,8 @@ class Layout:
 
     n_visible: int
     n_hidden: int
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
 
     @classmethod
     def of(cls, rbm: RBM) -> Layout:
@@ -167,10 +168,14 @@ def data_moments(layout: Layout, parameters: FloatArray, points: FloatArray) -> 
     With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
     product touch arrays of the size of the data; the rest is done on the small matrix.
     """
-    centre = 0.5 * (layout.hidden.high + layout.hidden.low)
-    half = 0.5 * (layout.hidden.high - layout.hidden.low)
-    fields = points @ (half * layout.stacked(parameters))
-    np.tanh(fields, out=fields)
+    if isinstance(layout.hidden, GaussianUnit):  # the mean is the field times the variance
+        centre, half = 0.0, layout.hidden.variance
+        fields = points @ layout.stacked(parameters)
+    else:
+        centre = 0.5 * (layout.hidden.high + layout.hidden.low)
+        half = 0.5 * (layout.hidden.high - layout.hidden.low)
+        fields = points @ (half * layout.stacked(parameters))
+        np.tanh(fields, out=fields)
     means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
     moments = np.empty(layout.size)
     stacked = layout.stacked(moments)
@@ -184,9 +189,13 @@ def data_moments(layout: Layout, parameters: FloatArray, points: FloatArray) -> 
 
 def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
     """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, exactly."""
-    log_z, visible, hidden, products = enumeration.moments(
-        *layout.split(parameters), layout.visible.levels, layout.hidden.levels, n_threads=n_threads
-    )
+    if has_gaussian(layout.visible, layout.hidden):
+        form = PairForm.of(*layout.split(parameters), layout.visible, layout.hidden)
+        log_z, visible, hidden, products = form.moments(n_threads)
+    else:
+        log_z, visible, hidden, products = enumeration.moments(
+            *layout.split(parameters), layout.visible.levels, layout.hidden.levels, n_threads=n_threads
+        )
     return log_z, np.concatenate((products.ravel(), hidden, visible))
 
 
@@ -238,10 +247,7 @@ def sampled_moments(
 def chain_moments(layout: Layout, chains: Chains, hidden: Layer) -> FloatArray:
     """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector."""
     assert chains.fields is not None
-    low, high = hidden.levels
-    means = np.tanh(np.float32(0.5) * (np.float32(hidden.scale) * chains.fields + hidden.shift))
-    means *= np.float32(0.5 * (high - low))
-    means += np.float32(0.5 * (high + low))
+    means = hidden.mean(chains.fields)
     with ONE_BLAS_THREAD:  # its last bits depend on the number of threads
         products = chains.visible.T @ means
     n_chains = len(means)

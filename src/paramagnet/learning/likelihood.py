@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet._checks import as_real, as_states
+from paramagnet._checks import as_real
 from paramagnet.learning import exact
 from paramagnet.rbm import RBM
-from paramagnet.units import FloatArray
+from paramagnet.units import FloatArray, GaussianUnit
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden fields held at a time
 _UNITS_IN_PRODUCT = 512  # 2**512 is far from overflow
@@ -43,7 +43,8 @@ class Estimate:
 
 
 def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | None = None) -> Estimate:
-    """The mean of ``ln p(v) = -F(v) - ln Z`` over the points ``data``, in nats per point.
+    """The mean of ``ln p(v) = -F(v) - ln Z`` over the points ``data``, in nats per point (for Gaussian
+    visible units ``p`` is a density).
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
     log_partition : ``ln Z`` if it is known, a number or an `Estimate` whose error the result inherits; None
         computes it exactly
     """
-    points = as_states(data, "data", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
+    points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if log_partition is None:
         log_z = Estimate(exact.log_partition(rbm))
     elif isinstance(log_partition, Estimate):
@@ -68,6 +69,9 @@ def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
     ``centre * field + |x| + ln(1 + exp(-2 |x|))``. The arguments of the logarithm lie between 1 and 2, so it
     is taken once of the product over many units, in place of one ``logaddexp`` per unit.
     """
+    base = -float(np.mean(rbm.visible.log_base(points)))
+    if isinstance(rbm.hidden, GaussianUnit):
+        return base + _mean_above_gaussian(rbm, points, rbm.hidden.variance)
     low, high = rbm.hidden.levels
     centre, half = 0.5 * (high + low), 0.5 * (high - low)
     weights, bias = half * rbm.weights.T, half * rbm.hidden_bias[:, None]
@@ -86,4 +90,16 @@ def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
         factors += 1.0
         groups = np.arange(0, rbm.n_hidden, _UNITS_IN_PRODUCT)
         sums.append(float(np.sum(np.log(np.multiply.reduceat(factors, groups, axis=0)))))
-    return total - math.fsum(sums) / len(points)
+    return base + total - math.fsum(sums) / len(points)
+
+
+def _mean_above_gaussian(rbm: RBM, points: FloatArray, variance: float) -> float:
+    """The mean of ``-b.v - variance |c + v.w|**2/2``."""
+    block = max(1, _BLOCK_ELEMENTS // rbm.n_hidden)
+    sums = []
+    for start in range(0, len(points), block):
+        v = points[start : start + block]
+        fields = v @ rbm.weights + rbm.hidden_bias
+        squares = float(np.einsum("ij,ij->", fields, fields))
+        sums.append(float(np.sum(v @ rbm.visible_bias)) + 0.5 * variance * squares)
+    return -math.fsum(sums) / len(points)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_states
+from paramagnet._checks import as_count, as_generator, as_positive, as_real
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.checkpoint import Checkpoint, History, Record, TrainState
 from paramagnet.learning.devices import KERNELS, as_engine
-from paramagnet.learning.exact import check_cost, estimate_seconds, log_partition
+from paramagnet.learning.exact import check_cost, estimate_seconds, log_partition, sizes_of
 from paramagnet.learning.gibbs import LARGEST as LARGEST_SAMPLED
 from paramagnet.learning.gibbs import Chains
 from paramagnet.learning.gradient import (
@@ -40,7 +40,7 @@ from paramagnet.learning.gradient import (
 from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import SGD, Adam, Optimizer, OptimizerState, rate_at
 from paramagnet.rbm import RBM, Rng
-from paramagnet.units import FloatArray
+from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
@@ -221,9 +221,8 @@ class _Run:
     @property
     def settings(self) -> dict[str, str]:
         """What another run must share to go on with a state of this one."""
-        bits = np.packbits(self.points == self.layout.visible.high)
         return {
-            "data": f"{self.points.shape} {hashlib.sha256(bits.tobytes()).hexdigest()}",
+            "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
             "gradient": _describe(self.gradient, leave_out=("n_threads", "force")),
             "optimizer": _describe(self.optimizer),
             "batch_size": str(self.batch_size),
@@ -310,7 +309,7 @@ class _Run:
             return Estimate(model[0]), model
         assert chains is not None
         rbm = self.layout.machine(parameters)
-        if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_CHEAP:
+        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
             return Estimate(log_partition(rbm)), None
         rng = np.random.default_rng([chains.seed, epoch])  # so that measuring leaves the run as it is
         device = KERNELS if self.engine is None else self.engine.name
@@ -368,7 +367,14 @@ class _Run:
 
 
 def _as_points(data: Any, argument: str, layout: Layout) -> FloatArray:
-    return as_states(data, argument, str(layout.visible), layout.visible.levels, layout.n_visible)
+    return layout.visible.as_states(data, argument, layout.n_visible)
+
+
+def _fingerprint(points: FloatArray, unit: Unit) -> str:
+    """A hash of the data."""
+    if isinstance(unit, GaussianUnit):
+        return hashlib.sha256(points.tobytes()).hexdigest()
+    return hashlib.sha256(np.packbits(points == unit.high).tobytes()).hexdigest()
 
 
 def _as_gradient(
@@ -380,8 +386,9 @@ def _as_gradient(
             "kernels. Leave `device` out, or sample gradients with `PCD()`."
         )
     n_visible, n_hidden = layout.n_visible, layout.n_hidden
+    sizes = (n_visible, n_hidden, layout.visible, layout.hidden)
     if gradient is None:
-        seconds = estimate_seconds(n_visible, n_hidden)
+        seconds = estimate_seconds(*sizes)
         gradient = Exact() if seconds <= SECONDS_CHEAP else PCD()
         if isinstance(gradient, Exact):
             text = "Gradients are exact: about %.3g s each for %d x %d units."
@@ -393,7 +400,7 @@ def _as_gradient(
     if not isinstance(gradient, (Exact, PCD, CD)):
         raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {gradient!r}.")
     if isinstance(gradient, Exact):
-        check_cost(n_visible, n_hidden, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
+        check_cost(*sizes, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
     return gradient
 
 

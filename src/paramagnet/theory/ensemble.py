@@ -9,24 +9,29 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_positive, as_reals
+from paramagnet.theory.biases import Biases, SpreadLayer
+from paramagnet.theory.gaussian import GaussianLayer
 from paramagnet.theory.layer import Layer
-from paramagnet.units import Array, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """The random machine of [Y25] eqn:initial_RBM: unit types, and arrays of one common shape.
 
-    ``coarseness`` above 1 asks for averages of less accuracy.
+    ``coarseness`` above 1 asks for averages of less accuracy. Where biases differ from unit to unit,
+    ``spread_v`` or ``spread_h`` holds them, and ``b`` or ``c`` their root mean square.
     """
 
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
     beta: Array
     alpha: FloatArray
     b: FloatArray
     c: FloatArray
     coarseness: float = 1.0
+    spread_v: Biases | None = None
+    spread_h: Biases | None = None
 
     @cached_property
     def coupling_v(self) -> Array:
@@ -55,12 +60,33 @@ class Ensemble:
     def exchanged(self) -> Ensemble:
         """The same machine with its layers in exchanged roles."""
         return Ensemble(
-            self.hidden, self.visible, self.beta, 1.0 / self.alpha, self.c, self.b, self.coarseness
-        )
+            self.hidden, self.visible, self.beta, 1.0 / self.alpha, self.c, self.b, self.coarseness,
+            self.spread_h, self.spread_v,
+        )  # fmt: skip
 
     def at(self, beta: Array) -> Ensemble:
         """The same machine at another ``beta``."""
         return replace(self, beta=beta)
+
+    def standardized(self) -> tuple[Ensemble, float]:
+        """The same machine with Gaussian units of variance 1, and what its ``beta`` is to be divided by:
+        ``x = sqrt(s) y`` multiplies weights and biases of a Gaussian unit by ``sqrt(s)``.
+        """
+        roots = [
+            np.sqrt(unit.variance) if isinstance(unit, GaussianUnit) else 1.0
+            for unit in (self.visible, self.hidden)
+        ]
+        if roots == [1.0, 1.0]:
+            return self, 1.0
+        v, h = (GAUSSIAN if isinstance(u, GaussianUnit) else u for u in (self.visible, self.hidden))
+        spread_v, spread_h = (
+            None if spread is None else Biases(root * spread.values, spread.weights)
+            for root, spread in zip(roots, (self.spread_v, self.spread_h), strict=True)
+        )
+        scale = float(roots[0] * roots[1])
+        beta, b, c = scale * self.beta, roots[0] * self.b, roots[1] * self.c
+        same = Ensemble(v, h, beta, self.alpha, b, c, self.coarseness, spread_v, spread_h)
+        return same, scale
 
     def raveled(self) -> Ensemble:
         """The same machines in one dimension."""
@@ -68,23 +94,44 @@ class Ensemble:
             self, beta=np.ravel(self.beta), alpha=np.ravel(self.alpha), b=np.ravel(self.b), c=np.ravel(self.c)
         )
 
+    def broadcast_to(self, shape: tuple[int, ...]) -> Ensemble:
+        """The same machines, repeated to fill ``shape``."""
+        beta, alpha, b, c = (np.broadcast_to(a, shape) for a in (self.beta, self.alpha, self.b, self.c))
+        return replace(self, beta=beta, alpha=alpha, b=b, c=c)
+
     def select(self, which: Any) -> Ensemble:
         """Some of the machines, by an index into the arrays."""
         return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
 
     def visible_layer(self, qhat: Array, selfhat: Array) -> Layer:
         """The visible layer at given auxiliary parameters."""
-        return Layer(self.visible, self.b, qhat, selfhat, self.coarseness)
+        return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, self.coarseness)
 
     def hidden_layer(self, qhat: Array, selfhat: Array) -> Layer:
         """The hidden layer at given auxiliary parameters."""
-        return Layer(self.hidden, self.c, qhat, selfhat, self.coarseness)
+        return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, self.coarseness)
+
+
+def _make_layer(
+    unit: Unit, bias: FloatArray, spread: Biases | None, qhat: Array, selfhat: Array, coarseness: float
+) -> Layer:
+    if spread is not None:
+
+        def make(biases: FloatArray, qhat: Array, selfhat: Array) -> Layer:
+            return _make_layer(unit, biases, None, qhat, selfhat, coarseness)
+
+        return SpreadLayer(make, spread.rule_for(unit), qhat, selfhat)
+    if isinstance(unit, GaussianUnit):
+        return GaussianLayer(unit, bias, qhat, selfhat)
+    return Layer(unit, bias, qhat, selfhat, coarseness)
 
 
 def make_ensemble(
-    beta: Any, alpha: Any, *, visible: str | BinaryUnit, hidden: str | BinaryUnit, b: Any, c: Any
+    beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any
 ) -> Ensemble:
     """Check the arguments of a public function of the theory and bring them to one shape."""
+    spreads = (b if isinstance(b, Biases) else None, c if isinstance(c, Biases) else None)
+    b, c = (bias.root_mean_square if isinstance(bias, Biases) else bias for bias in (b, c))
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     arrays = (
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
@@ -96,7 +143,7 @@ def make_ensemble(
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise ValueError(f"`beta`, `alpha`, `b` and `c` must broadcast to one shape, got {shapes}.") from None
-    return Ensemble(*units, beta, alpha, b, c)
+    return Ensemble(*units, beta, alpha, b, c, spread_v=spreads[0], spread_h=spreads[1])
 
 
 def _refuse_beyond(values: FloatArray, argument: str, low: float, high: float) -> None:

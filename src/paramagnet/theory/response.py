@@ -22,6 +22,12 @@ and its beta_max is the maximum of ``|s|``. With two symmetric layers and ``b = 
 derivative takes this place; it diverges at the transition, which is why beta_max is the transition
 there ([Y25] eqn:beta-max-condition_ising). `layer_correlation` is ``chi_vh`` itself, zero where
 symmetry says so; `layer_correlation_slope` is what remains.
+
+**Gaussian units against bits.** For spins ``Q_v = 1``, and the slope is the answer of the overlap alone,
+``-dq_v/dc``. For Gaussian units ``Q_v - q_v`` is the variance of a unit, which first grows with ``c`` and
+then shrinks: ``s`` changes sign, and its maxima lie on both sides of where most happens. `overlap_response`
+keeps ``-dq_v/dc``, the same number for spins: one maximum, which moves steadily with ``c``. It is what
+beta_max maximizes for a Gaussian layer beside a layer of bits.
 """
 
 from __future__ import annotations
@@ -30,10 +36,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paramagnet.theory.ensemble import make_ensemble
+from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
 from paramagnet.theory.saddle import Solution, product, require_convergence, solve_ensemble
-from paramagnet.units import Array, BinaryUnit, FloatArray
+from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 
 _IMAGINARY_STEP = 1e-25
 
@@ -83,6 +89,24 @@ def correlation(state: State, slope_v: Array, slope_h: Array) -> Array:
     return answer
 
 
+def overlap_answer(state: State, slope_h: Array) -> Array:
+    """``-dq_v/dc/(1 + alpha)``: for spin visible units without bias this is the slope of ``chi_vh``."""
+    hidden, visible = state.hidden, state.visible
+    source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
+    change = _solve_loop(state.coupling_v * state.coupling_h, hidden, visible, source)
+    answer: Array = -state.coupling_v * _apply(visible, change)[0] / (1.0 + state.alpha)
+    return answer
+
+
+def maximized(ensemble: Ensemble, state: State) -> Array:
+    """What beta_max maximizes in absolute value: the layer correlation, its slope, or the answer of the
+    overlap.
+    """
+    if isinstance(ensemble.visible, GaussianUnit) and not ensemble.hidden.symmetric:
+        return overlap_answer(state, ensemble.symmetric_h)
+    return correlation(state, ensemble.symmetric_v, ensemble.symmetric_h)
+
+
 def _choose(where: Array, first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
     if where.all():
         return first
@@ -92,7 +116,7 @@ def _choose(where: Array, first: tuple[Array, Array], second: tuple[Array, Array
 
 
 class Motion(NamedTuple):
-    """The layer correlation and how it and the visible overlap move with ``ln beta``."""
+    """What beta_max maximizes, and how it and the visible overlap move with ``ln beta``."""
 
     value: FloatArray
     derivative: FloatArray
@@ -100,7 +124,7 @@ class Motion(NamedTuple):
 
 
 def follow_beta(solution: Solution) -> Motion:
-    """The layer correlation (its slope where symmetry asks for that) and its total derivative in ``ln beta``.
+    """What beta_max maximizes and its total derivative in ``ln beta``.
 
     The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny
     imaginary part, through the same formulas: exact to rounding, unlike a difference.
@@ -131,7 +155,7 @@ def follow_beta(solution: Solution) -> Motion:
         e.visible_layer(visible.qhat + step * dx_v[0], visible.selfhat + step * dx_v[1]),
         e.hidden_layer(hidden.qhat + step * dx_h[0], hidden.selfhat + step * dx_h[1]),
     )
-    answer = correlation(state, e.symmetric_v, e.symmetric_h)
+    answer = maximized(e, state)
     return Motion(answer.real, answer.imag / _IMAGINARY_STEP, dy_v[0])
 
 
@@ -164,8 +188,8 @@ def susceptibility(
     beta: Any,
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> FloatArray:
@@ -196,8 +220,8 @@ def layer_correlation(
     beta: Any,
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
@@ -215,15 +239,15 @@ def layer_correlation_slope(
     beta: Any,
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
     """The derivative of ``chi_vh`` in the biases that symmetry sets to zero: in ``b`` where the visible
     units are symmetric and ``b = 0``, in ``c`` likewise, in both where both are. Where neither is,
     there is nothing to differentiate and this is ``chi_vh`` itself: the quantity whose maximum is
-    beta_max.
+    beta_max (but for a Gaussian layer beside one of bits: `overlap_response`).
 
     With two symmetric layers it is infinite at the transition.
     """
@@ -233,12 +257,40 @@ def layer_correlation_slope(
         return _plain(correlation(state_of(solution), e.symmetric_v, e.symmetric_h))
 
 
+def overlap_response(
+    beta: Any,
+    alpha: Any,
+    *,
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
+    b: Any = 0.0,
+    c: Any = 0.0,
+) -> Any:
+    """``-(1/(1 + alpha)) dq_v/dc``, how the visible overlap answers to the hidden bias (its derivative in
+    ``c`` where the hidden layer is symmetric and ``c = 0``).
+
+    It does not depend on which value of a spin is called +1. For spin visible units without bias it is
+    `layer_correlation_slope`; for a Gaussian visible layer beside one of bits its maximum is beta_max.
+    """
+    solution = _solve(beta, alpha, visible, hidden, b, c)
+    return _plain(overlap_answer(state_of(solution), solution.ensemble.symmetric_h))
+
+
+def criterion(beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any) -> Any:
+    """What beta_max maximizes in absolute value, as a function of ``beta``."""
+    solution = _solve(beta, alpha, visible, hidden, b, c)
+    if solution.ensemble.hidden.symmetric and not solution.ensemble.visible.symmetric:
+        solution = solution.exchanged()
+    with np.errstate(divide="ignore"):
+        return _plain(maximized(solution.ensemble, state_of(solution)))
+
+
 def replica_stability(
     beta: Any,
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:

@@ -16,7 +16,7 @@ _TINY = 1e-300
 def find_root(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     start: FloatArray,
-    upper: float,
+    upper: float | FloatArray,
     *,
     skip: Array,
     linear: Array,

@@ -23,7 +23,8 @@ import numpy as np
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
 from paramagnet.theory.roots import find_pair, find_root
-from paramagnet.units import Array, BinaryUnit, FloatArray
+from paramagnet.theory.selfoverlap import solve_against_gaussian, solve_two_gaussians
+from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 
 TOLERANCE = 1e-13  # what `residual` stays below
 _BLOCK = 4  # machines with two unknowns that are solved together
@@ -52,8 +53,8 @@ class SaddlePoint:
     alpha: Any
     b: Any
     c: Any
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
     q_v: Any
     q_h: Any
     Q_v: Any
@@ -115,8 +116,7 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
         q, self_overlap = _find_order_parameters(ensemble, start, tolerance)
     else:
         q, self_overlap = _find_in_blocks(ensemble, start, tolerance)
-    visible, hidden = _around(ensemble, q, self_overlap)
-    return Solution(ensemble, visible, hidden, q, _mismatch(visible, q, self_overlap))
+    return _solution(ensemble, q, self_overlap)
 
 
 def _find_in_blocks(
@@ -262,9 +262,37 @@ def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, toleranc
 
     The layer with a fixed self-overlap, if there is one, is the one whose overlap is solved for.
     """
+    if isinstance(ensemble.hidden, GaussianUnit):
+        return _solve_above_gaussian(ensemble)
+    if isinstance(ensemble.visible, GaussianUnit):
+        return _solve_above_gaussian(ensemble.exchanged()).exchanged()
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         return _solve_first_layer(ensemble.exchanged(), None, tolerance).exchanged()
     return _solve_first_layer(ensemble, start, tolerance)
+
+
+def _solve_above_gaussian(ensemble: Ensemble) -> Solution:
+    """The saddle point of machines whose hidden units are Gaussian; of two phases that of lower free
+    energy.
+    """
+    if isinstance(ensemble.visible, GaussianUnit):
+        candidates = [solve_two_gaussians(ensemble)]
+    else:
+        candidates = solve_against_gaussian(ensemble)
+    q, self_overlap = candidates[0]
+    if len(candidates) > 1 and (candidates[1][1] != self_overlap).any():
+        first, other = (free_energy_density(_solution(ensemble, *pair)) for pair in candidates)
+        lower = other < first
+        q, self_overlap = (
+            np.where(lower, candidates[1][0], q),
+            np.where(lower, candidates[1][1], self_overlap),
+        )
+    return _solution(ensemble, q, self_overlap)
+
+
+def _solution(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> Solution:
+    visible, hidden = _around(ensemble, q, self_overlap)
+    return Solution(ensemble, visible, hidden, q, _mismatch(visible, q, self_overlap))
 
 
 def free_energy_density(solution: Solution) -> FloatArray:
@@ -309,8 +337,8 @@ def solve_saddle_point(
     beta: Any,
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
     throw: bool = True,
@@ -347,7 +375,7 @@ def describe(solution: Solution) -> SaddlePoint:
     worst = float(np.max(solution.residual, initial=0.0))
     status = "converged" if worst <= TOLERANCE else f"largest residual {worst:.1e}"
     point = SaddlePoint(
-        e.beta, e.alpha, e.b, e.c, e.visible, e.hidden,
+        e.beta, e.alpha, e.spread_v or e.b, e.spread_h or e.c, e.visible, e.hidden,
         solution.q_v, h.overlap, v.self_overlap, h.self_overlap, v.qhat, h.qhat, v.selfhat, h.selfhat,
         v.magnetization, h.magnetization, free_energy_density(solution), solution.residual,
         np.maximum(v.quadrature_error, h.quadrature_error), status,

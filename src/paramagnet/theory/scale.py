@@ -17,10 +17,11 @@ import numpy as np
 from paramagnet._checks import as_count, as_real
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.formula import covers, evaluate_formula
-from paramagnet.theory.response import correlation, follow_beta, stability_number, state_of
+from paramagnet.theory.response import follow_beta, maximized, stability_number, state_of
 from paramagnet.theory.saddle import Solution, rough_overlap, solve_ensemble
+from paramagnet.theory.selfoverlap import critical_beta
 from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
-from paramagnet.units import Array, BinaryUnit, FloatArray
+from paramagnet.units import BIT, SPIN, Array, FloatArray, GaussianUnit, Unit
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows
 _RATIO = 1.16  # from one point of the scan to the next,
@@ -32,7 +33,8 @@ _LAST = 2000.0  # and where it gives up
 _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _RIVAL_LAST = 300.0  # how far a rival is looked for
-_LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # for two unsymmetric layers, which take far longer
+_LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # where saddle points take far longer
+_LAST_GAUSSIAN = 15.0
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
@@ -54,9 +56,9 @@ class _Peak(NamedTuple):
 def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """``ln|chi|`` and ``q_v`` on a grid; ``ensemble`` holds a column of machines, ``log_beta`` a row."""
     beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
-    at = Ensemble(ensemble.visible, ensemble.hidden, beta, alpha, b, c, coarseness=1.7)
+    at = replace(ensemble, beta=beta, alpha=alpha, b=b, c=c, coarseness=1.7)
     solution = solve_ensemble(at, tolerance=1e-3)
-    values = correlation(state_of(solution), at.symmetric_v, at.symmetric_h)
+    values = maximized(at, state_of(solution))
     return np.log(np.maximum(np.abs(values), 1e-320)), solution.q_v
 
 
@@ -184,15 +186,35 @@ def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
     alpha = ensemble.alpha
     result: dict[str, Any] = dict.fromkeys(_FIELDS)
     # [Y25] eqn:spin-glass_transition_point, eqn:beta-max-condition_ising
-    beta_critical = np.sqrt(np.sqrt(alpha) + 1.0 / np.sqrt(alpha)) / (
-        ensemble.visible.high * ensemble.hidden.high
-    )
-    result["beta"] = beta_critical
+    result["beta"] = critical_beta(ensemble)
     result["value"] = result["curvature"] = np.full(alpha.shape, -np.inf)
     result["stability"] = np.zeros(alpha.shape)
     result["rival"] = np.full(alpha.shape, np.nan)
     result["status"] = np.full(alpha.shape, "transition", dtype=object)
+    if _two_gaussians(ensemble):  # an edge, where the layer correlation is still zero
+        result["value"], result["status"][...] = np.zeros(alpha.shape), "edge"
     return result
+
+
+def _is_slow(ensemble: Ensemble) -> bool:
+    """Whether a saddle point is two nested searches."""
+    return _has_gaussian(ensemble) or not ensemble.visible.symmetric
+
+
+def _rival_limit(ensemble: Ensemble) -> float:
+    """How far a rival is looked for, if that is more than twice as far as the maximum."""
+    if _has_gaussian(ensemble):
+        return 0.0
+    slow = _is_slow(ensemble) or ensemble.spread_v is not None or ensemble.spread_h is not None
+    return _RIVAL_LAST_NESTED if slow else _RIVAL_LAST
+
+
+def _has_gaussian(ensemble: Ensemble) -> bool:
+    return isinstance(ensemble.visible, GaussianUnit) or isinstance(ensemble.hidden, GaussianUnit)
+
+
+def _two_gaussians(ensemble: Ensemble) -> bool:
+    return isinstance(ensemble.visible, GaussianUnit) and isinstance(ensemble.hidden, GaussianUnit)
 
 
 def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
@@ -202,12 +224,14 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     shape = ensemble.alpha.shape
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
     status = result["status"] = np.full(shape, "none", dtype=object)
-    nested = not ensemble.visible.symmetric
+    nested = _is_slow(ensemble)
     first = _FIRST if ratio == _RATIO else _FIRST_NESTED if nested else _FIRST_FINE
-    if ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
+    known = (ensemble.visible, ensemble.hidden) == (SPIN, BIT)
+    if known and ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
         peak = _known_peak(ensemble)
     else:
-        peak = _first_peak(ensemble, first, _LAST_NESTED if nested else _LAST, ratio)
+        last = _LAST_GAUSSIAN if _has_gaussian(ensemble) else _LAST_NESTED if nested else _LAST
+        peak = _first_peak(ensemble, first, last, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
@@ -224,13 +248,13 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
-            stop = max(2.0 * start, _RIVAL_LAST_NESTED if nested else _RIVAL_LAST)
+            stop = max(2.0 * start, _rival_limit(ensemble))
             rival[where[i]] = _higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
     status[np.isfinite(rival)] = "rival"
     status[result["stability"] < 0.0] = "unstable"
-    status[where[jump]] = "jump"
+    status[where[jump]] = "first-order" if isinstance(ensemble.visible, GaussianUnit) else "jump"
     return result
 
 
@@ -249,8 +273,8 @@ def _higher_maximum(machine: Ensemble, start: float, stop: float, height: float,
 def find_beta_max(
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> LayerCorrelationMaximum:
@@ -259,17 +283,19 @@ def find_beta_max(
     """
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
     shape = np.shape(given.alpha)
-    ensemble = given.raveled()
+    ensemble, scale = given.raveled().standardized()
     if ((np.abs(ensemble.b) < _TINY_BIAS) | (np.abs(ensemble.c) < _TINY_BIAS)).any():
         b, c = (np.where(np.abs(bias) < _TINY_BIAS, 0.0, bias) for bias in (ensemble.b, ensemble.c))
         ensemble = replace(ensemble, b=b, c=c)
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         ensemble = ensemble.exchanged()
-    closed = np.asarray(ensemble.symmetric_v & ensemble.symmetric_h)
+    closed = np.asarray((ensemble.symmetric_v & ensemble.symmetric_h) | _two_gaussians(ensemble))
     ordinary = np.asarray(
         ensemble.symmetric_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS)
     )
-    fine = _FINE_RATIO if ensemble.visible.symmetric else _FINE_RATIO_NESTED
+    if ensemble.spread_h is not None:
+        ordinary[...] = False
+    fine = _FINE_RATIO_NESTED if _is_slow(ensemble) else _FINE_RATIO
     fields: dict[str, Any] = {name: np.empty(ensemble.alpha.shape) for name in _FIELDS}
     fields["status"] = np.empty(ensemble.alpha.shape, dtype=object)
 
@@ -284,6 +310,8 @@ def find_beta_max(
         for i in range(0, members.size, size):
             block = members[i : i + size]
             fill(block, _find_maxima(ensemble.select(block), ratio))
+    if scale != 1.0:
+        _rescale(fields, given)
     for name, values in fields.items():
         fields[name] = values.reshape(shape)
         if not shape:
@@ -291,14 +319,26 @@ def find_beta_max(
     arrays = {
         name: getattr(given, name) if shape else float(getattr(given, name)) for name in ("alpha", "b", "c")
     }
+    arrays |= {name: spread for name, spread in (("b", given.spread_v), ("c", given.spread_h)) if spread}
     return LayerCorrelationMaximum(visible=given.visible, hidden=given.hidden, **arrays, **fields)
+
+
+def _rescale(fields: dict[str, Any], given: Ensemble) -> None:
+    """From Gaussian units of variance 1 back to those given, in place."""
+    by_overlap = not (given.visible.symmetric and given.hidden.symmetric)
+    for unit, symmetric in ((given.visible, given.symmetric_v), (given.hidden, given.symmetric_h)):
+        if isinstance(unit, GaussianUnit):
+            fields["beta"], fields["rival"] = (fields[k] / np.sqrt(unit.variance) for k in ("beta", "rival"))
+            fields["value"] *= np.where(
+                np.ravel(symmetric) | by_overlap, unit.variance, np.sqrt(unit.variance)
+            )
 
 
 def beta_max(
     alpha: Any,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
@@ -322,8 +362,8 @@ def weight_std(
     n_visible: int,
     n_hidden: int,
     *,
-    visible: str | BinaryUnit = "spin",
-    hidden: str | BinaryUnit = "bit",
+    visible: str | Unit = "spin",
+    hidden: str | Unit = "bit",
     hidden_bias: float = 0.0,
 ) -> float:
     """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet.units import BinaryUnit
+from paramagnet.theory.biases import Biases
+from paramagnet.units import Unit
 
 
 class ReplicaSymmetryWarning(UserWarning):
@@ -37,16 +38,17 @@ class LayerCorrelationMaximum:
     higher maximum further on (nan if none was seen).
 
     ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the
-    spin-glass transition, in closed form), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0),
-    ``"jump"``, ``"none"``.
+    spin-glass transition, in closed form), ``"first-order"`` (a Gaussian layer beside one of bits: the
+    maximum is a first-order transition), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0),
+    ``"jump"``, ``"edge"`` (two Gaussian layers: no maximum up to where they cease to exist), ``"none"``.
     """
 
     beta: Any
     alpha: Any
     b: Any
     c: Any
-    visible: BinaryUnit
-    hidden: BinaryUnit
+    visible: Unit
+    hidden: Unit
     value: Any
     curvature: Any
     stability: Any
@@ -57,6 +59,16 @@ class LayerCorrelationMaximum:
 _OBJECTIONS: dict[str, tuple[type[Warning] | None, str]] = {
     "none": (None, "has no maximum that was found"),
     "jump": (None, "jumps near beta = {beta:.6g} (a first-order transition) and has no smooth maximum"),
+    "edge": (
+        None,
+        "is zero for all beta up to {beta:.6g}, where beta^2 = (1 + alpha)/(1 + sqrt(alpha))^2 over the "
+        "product of the variances and the machine ceases to exist: an edge, no maximum",
+    ),
+    "first-order": (
+        MaximumWarning,
+        "grows up to a first-order transition at beta = {beta:.4g}, where the bits switch on at once; "
+        "that beta is taken",
+    ),
     "flat": (MaximumWarning, "is flat: scales around beta = {beta:.4g} are hardly worse"),
     "rival": (
         MaximumWarning,
@@ -81,9 +93,14 @@ def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
         if not concerned.size:
             continue
         keys = ("alpha", "b", "c", "beta", "stability", "rival")
-        at = {key: float(np.ravel(getattr(result, key))[concerned[0]]) for key in keys}
+        found = {key: getattr(result, key) for key in keys}
+        at = {
+            key: value.root_mean_square if isinstance(value, Biases) else float(np.ravel(value)[concerned[0]])
+            for key, value in found.items()
+        }
         machine = f"{result.visible}-{result.hidden} machines with `alpha` = {at['alpha']:g}, "
-        machine += f"`b` = {at['b']:g}, `c` = {at['c']:g}"
+        b, c = ("`Biases(...)`" if isinstance(found[k], Biases) else f"{at[k]:g}" for k in ("b", "c"))
+        machine += f"`b` = {b}, `c` = {c}"
         message = f"The layer correlation of {machine} {text.format(**at)}."
         if category is None:
             raise NoMaximumError(message + _REMEDY, result)

@@ -1,0 +1,211 @@
+"""Biases that differ from unit to unit: every single-unit average becomes an average over the units too.
+
+Nothing else in the theory changes: order parameters, responses and the free energy are sums over units
+([Y25] section 5 names the question). Two choices are made here.
+
+**The gauge.** Relabelling ``x_i -> -x_i`` of a symmetric unit, together with its row of weights, turns its
+bias ``b_i`` into ``-b_i`` and cannot change how well a machine learns. Yet the plain sum of covariances
+cancels between biases of both signs. So all biases of a symmetric layer are taken non-negative, ``|b_i|``,
+which weighs the covariances of unit ``i`` with ``sgn(b_i)``.
+
+**The rule.** An average over a thousand biases is an average over about thirty: the Gauss rule of the
+biases' own distribution, which integrates polynomials up to degree ``2 k - 1`` exactly with ``k`` points,
+converges geometrically for what the layers ask for, functions that are analytic around the real axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from paramagnet._checks import as_positive, as_reals
+from paramagnet.theory.layer import Layer
+from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
+
+_DIGITS = 37.0  # exp(-37) = 1e-16: the accuracy of a rule
+
+
+@dataclass(frozen=True, eq=False)
+class Biases:
+    """The biases of the units of a layer, in place of the one number ``b`` or ``c``.
+
+    Parameters
+    ----------
+    values : the biases, one per unit (or one per group of units)
+    weights : how much each counts; None lets all count the same
+    """
+
+    values: FloatArray
+    weights: FloatArray
+    _rules: dict[Any, tuple[FloatArray, FloatArray]] = field(default_factory=dict, repr=False)
+
+    def __init__(self, values: Any, weights: Any = None) -> None:
+        array = as_reals(values, "values")
+        if array.ndim != 1 or array.size == 0:
+            raise ValueError(
+                f"`values` must be a sequence of at least one bias, got shape {array.shape}. One number for "
+                "all units is passed as it is, without `Biases`."
+            )
+        counts = np.ones(array.shape) if weights is None else as_positive(weights, "weights", zero=True)
+        if counts.shape != array.shape:
+            raise ValueError(
+                f"`weights` must be as many as `values`, {array.size}, got shape {counts.shape}."
+            )
+        if not counts.sum() > 0.0:
+            raise ValueError("`weights` must not all be zero.")
+        for name, content in (("values", array), ("weights", counts / counts.sum())):
+            copy = np.array(content, dtype=np.float64)
+            copy.setflags(write=False)
+            object.__setattr__(self, name, copy)
+        object.__setattr__(self, "_rules", {})
+
+    def __repr__(self) -> str:
+        return f"Biases({self.values.size} values, mean {self.mean:.4g}, rms {self.root_mean_square:.4g})"
+
+    @property
+    def mean(self) -> float:
+        """The mean bias."""
+        return float(self.weights @ self.values)
+
+    @property
+    def root_mean_square(self) -> float:
+        """Zero only if all biases are."""
+        return float(np.sqrt(self.weights @ self.values**2))
+
+    def rule_for(self, unit: Unit) -> tuple[FloatArray, FloatArray]:
+        """Points and weights that stand for all biases in a layer of such units, in its gauge."""
+        gaussian = isinstance(unit, GaussianUnit)
+        key = (unit.symmetric, gaussian or unit.high - unit.low)
+        if key not in self._rules:
+            values = np.abs(self.values) if unit.symmetric else self.values
+            points, where = np.unique(values, return_inverse=True)
+            weights = np.bincount(where, self.weights).astype(np.float64)
+            points, weights = points[weights > 0.0], weights[weights > 0.0]
+            # closed forms in d and d**2; else a strip of half-width pi/(high - low) without poles
+            strip = None if gaussian else np.pi / (unit.high - unit.low)
+            self._rules[key] = _compress(points, weights, strip)
+        return self._rules[key]
+
+
+def _compress(points: FloatArray, weights: FloatArray, strip: float | None) -> tuple[FloatArray, FloatArray]:
+    """The Gauss rule of a discrete distribution, of as many points as full accuracy takes.
+
+    For functions analytic in ``|Im x| < strip`` the error of ``k`` points falls as ``rho**(-2 k)``, with
+    ``rho`` the ellipse around the points that fits into the strip.
+    """
+    half = 0.5 * (points[-1] - points[0])
+    n_points = 2
+    if strip is not None and half > 0.0:
+        n_points = int(np.ceil(0.5 * _DIGITS / np.arcsinh(strip / half))) + 2
+    if n_points >= points.size:
+        return points, weights
+    # Lanczos with full orthogonalization: the Jacobi matrix of the distribution
+    basis = np.empty((n_points, points.size))
+    vector = np.sqrt(weights / weights.sum())
+    diagonal, beside = np.empty(n_points), np.empty(n_points)
+    for k in range(n_points):
+        basis[k] = vector
+        vector = points * basis[k]
+        diagonal[k] = basis[k] @ vector
+        for _ in range(2):
+            vector = vector - (basis[: k + 1] @ vector) @ basis[: k + 1]
+        beside[k] = np.linalg.norm(vector)
+        if beside[k] < 1e-14 * max(half, 1e-300):  # as many points as there are, to rounding
+            return points, weights
+        vector = vector / beside[k]
+    matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
+    nodes, vectors = np.linalg.eigh(matrix)
+    squares = vectors[0] ** 2
+    return np.clip(nodes, points[0], points[-1]), squares / squares.sum()
+
+
+class SpreadLayer(Layer):
+    """A layer whose units have different biases: each average of a `Layer`, averaged over the units.
+
+    ``make`` makes the layer that has all biases beside each other, in a last axis.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[FloatArray, Array, Array], Layer],
+        rule: tuple[FloatArray, FloatArray],
+        qhat: Array,
+        selfhat: Array,
+    ) -> None:
+        points, self._weights = rule
+        self.qhat, self.selfhat = qhat, selfhat
+        shape = (*np.shape(qhat), points.size)
+        wide = (np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat))
+        self._each = make(np.broadcast_to(points, shape), *wide)
+
+    def _mean(self, values: Array) -> Array:
+        mean: Array = values @ self._weights
+        return mean
+
+    @cached_property
+    def magnetization(self) -> Array:
+        """``M``."""
+        return self._mean(self._each.magnetization)
+
+    @cached_property
+    def overlap(self) -> Array:
+        """``q``."""
+        return self._mean(self._each.overlap)
+
+    @cached_property
+    def self_overlap(self) -> Array:
+        """``Q``."""
+        return self._mean(self._each.self_overlap)
+
+    @cached_property
+    def variance(self) -> Array:
+        """``V``."""
+        return self._mean(self._each.variance)
+
+    @cached_property
+    def squared_variance(self) -> FloatArray:
+        """``E[k2**2]``."""
+        return self._mean(self._each.squared_variance)
+
+    @cached_property
+    def covariance(self) -> Array:
+        """``U``."""
+        return self._mean(self._each.covariance)
+
+    @cached_property
+    def covariance_slope(self) -> Array:
+        """``E[k2**2 + k1 k3]``."""
+        return self._mean(self._each.covariance_slope)
+
+    @cached_property
+    def _mixed(self) -> Array:
+        return self._mean(self._each.to_bias[1])
+
+    @cached_property
+    def _mixed_slope(self) -> Array:
+        return self._mean(self._each.to_bias_slope[1])
+
+    @cached_property
+    def overlap_to_selfhat(self) -> Array:
+        """``dq/dselfhat``."""
+        return self._mean(self._each.overlap_to_selfhat)
+
+    @cached_property
+    def overlap_to_qhat(self) -> Array:
+        """``W = dq/dqhat``."""
+        return self._mean(self._each.overlap_to_qhat)
+
+    @cached_property
+    def log_trace(self) -> FloatArray:
+        """The average log-trace."""
+        return self._mean(self._each.log_trace)
+
+    @property
+    def quadrature_error(self) -> FloatArray:
+        """The largest of all units."""
+        worst: FloatArray = self._each.quadrature_error.max(axis=-1)
+        return worst
