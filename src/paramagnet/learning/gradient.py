@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from paramagnet._checks import as_count
 from paramagnet.kernels import enumeration
 from paramagnet.learning.exact import check_cost, sizes_of
-from paramagnet.learning.gibbs import ONE_BLAS_THREAD, Chains, Layer, make_layers, run_sweeps
+from paramagnet.learning.gibbs import Chains, Layer, make_layers, n_blocks, run_blocks, run_sweeps
 from paramagnet.learning.marginal import PairForm, has_gaussian
 from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, GaussianUnit, Unit
@@ -160,27 +161,27 @@ def append_ones(points: FloatArray) -> FloatArray:
     return np.concatenate((points, np.ones((len(points), 1))), axis=1)
 
 
-def data_moments(layout: Layout, parameters: FloatArray, points: FloatArray) -> FloatArray:
+def data_moments(layout: Layout, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
     """The data averages of ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
 
-    ``points`` has its column of ones.
+    ``points`` has its column of ones; where they are float32, as for sampled gradients, so are the products.
 
     With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
     product touch arrays of the size of the data; the rest is done on the small matrix.
     """
+    weights, precision = layout.stacked(parameters), points.dtype
     if isinstance(layout.hidden, GaussianUnit):  # the mean is the field times the variance
         centre, half = 0.0, layout.hidden.variance
-        fields = points @ layout.stacked(parameters)
+        fields = points @ weights.astype(precision, copy=False)
     else:
         centre = 0.5 * (layout.hidden.high + layout.hidden.low)
         half = 0.5 * (layout.hidden.high - layout.hidden.low)
-        fields = points @ (half * layout.stacked(parameters))
+        fields = points @ (half * weights).astype(precision, copy=False)
         np.tanh(fields, out=fields)
-    means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
+    means = (points[:, -1] @ points).astype(np.float64) / len(points)  # five times faster than `mean`
     moments = np.empty(layout.size)
     stacked = layout.stacked(moments)
-    np.matmul(points.T, fields, out=stacked)
-    stacked *= half / len(points)
+    np.multiply(points.T @ fields, half / len(points), out=stacked)
     if centre:
         stacked += (centre * means)[:, None]
     moments[layout.n_weights + layout.n_hidden :] = means[:-1]
@@ -236,7 +237,7 @@ def sampled_moments(
     if engine is None:
         layers = _layers(layout, parameters)
         moved = run_sweeps(layers, chains, settings.n_steps, n_threads=settings.n_threads)
-        moments = chain_moments(layout, moved, layers[1])
+        moments = chain_moments(layout, moved, layers[1], settings.n_threads)
     else:
         moved, moments = engine.sampled_moments(layout, parameters, chains, settings.n_steps)
     if isinstance(settings, CD):
@@ -244,18 +245,28 @@ def sampled_moments(
     return moved, moments
 
 
-def chain_moments(layout: Layout, chains: Chains, hidden: Layer) -> FloatArray:
-    """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector."""
-    assert chains.fields is not None
-    means = hidden.mean(chains.fields)
-    with ONE_BLAS_THREAD:  # its last bits depend on the number of threads
-        products = chains.visible.T @ means
-    n_chains = len(means)
-    moments = np.empty(layout.size)
+def chain_moments(layout: Layout, chains: Chains, hidden: Layer, n_threads: int | None = None) -> FloatArray:
+    """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector.
+
+    Blocks of chains are added in order: the same bits for any number of threads.
+    """
+    fields, n_chains = chains.fields, len(chains.visible)
+    assert fields is not None
+    parts: list[Any] = [None] * n_blocks(n_chains)
+
+    def run(block: int, rows: slice) -> None:
+        visible, means = chains.visible[rows], hidden.mean(fields[rows])
+        ones = np.ones(len(means), np.float32)
+        parts[block] = visible.T @ means, ones @ visible, ones @ means
+
+    run_blocks(run, n_chains, n_threads)
+    moments = np.zeros(layout.size)
     weights, visible_bias, hidden_bias = layout.split(moments)
-    np.divide(products, n_chains, out=weights)
-    np.mean(chains.visible, axis=0, dtype=np.float64, out=visible_bias)
-    np.mean(means, axis=0, dtype=np.float64, out=hidden_bias)
+    for products, of_visible, of_hidden in parts:
+        weights += products
+        visible_bias += of_visible
+        hidden_bias += of_hidden
+    moments /= n_chains
     return moments
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from paramagnet.learning.annealing import KEPT, START, SUMMED
@@ -106,7 +107,7 @@ class TorchEngine:
         self._sweep(layers, visible, chains, n_sweeps)
         return _fetch_chains(visible, chains, n_sweeps), _average(layout, layers[1], visible)
 
-    def data_moments(self, layout: Layout, parameters: FloatArray, points: FloatArray) -> FloatArray:
+    def data_moments(self, layout: Layout, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
         """These averages over ``points``, which have a column of ones at the right."""
         _, hidden = self._layers(layout, parameters)
         return _average(layout, hidden, self._place(points[:, :-1]))

@@ -174,7 +174,7 @@ def training_steps(
     run = _Run(
         layout=layout,
         points=points,
-        points_and_ones=append_ones(points),
+        points_and_ones=append_ones(points).astype(np.float64 if isinstance(settings, Exact) else np.float32),
         held_out=None if validation is None else _as_points(validation, "validation", layout),
         gradient=settings,
         optimizer=optimizer,
@@ -209,7 +209,7 @@ class _Run:
 
     layout: Layout
     points: FloatArray
-    points_and_ones: FloatArray
+    points_and_ones: npt.NDArray[Any]  # float32 where gradients are sampled
     held_out: FloatArray | None
     gradient: GradientSettings
     optimizer: Optimizer
@@ -285,7 +285,7 @@ class _Run:
                 yield state
 
     def average_model(
-        self, state: TrainState, points: FloatArray, model: Model | None
+        self, state: TrainState, points: npt.NDArray[Any], model: Model | None
     ) -> tuple[Chains | None, FloatArray]:
         """The averages under the model, and the chains they come from, if any.
 
@@ -315,7 +315,7 @@ class _Run:
         device = KERNELS if self.engine is None else self.engine.name
         return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads, device=device), None
 
-    def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> FloatArray:
+    def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""
         if order is None:
             return self.points_and_ones
@@ -323,7 +323,7 @@ class _Run:
         return self.points_and_ones.take(chosen, axis=0)
 
     def update(
-        self, state: TrainState, points: FloatArray, model_average: FloatArray
+        self, state: TrainState, points: npt.NDArray[Any], model_average: FloatArray
     ) -> tuple[FloatArray, OptimizerState, FloatArray]:
         """The next parameters and optimizer state, and the gradient that led there."""
         rate = rate_at(self.optimizer.learning_rate, state.update)
