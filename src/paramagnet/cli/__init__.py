@@ -12,6 +12,7 @@ from paramagnet.cli.beta_max import beta_max
 from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.merge import merge
 from paramagnet.cli.reproduce import reproduce
 from paramagnet.cli.sample import sample
 from paramagnet.cli.schemes import schemes
@@ -44,7 +45,7 @@ def _root(
 
 
 app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample, reproduce):
+for _command in (curve, table, schemes, train, evaluate, sample, reproduce, merge):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 
