@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -19,21 +20,36 @@ from paramagnet.experiments.run import execute
 from paramagnet.experiments.spec import parse_spec
 from paramagnet.experiments.store import Store
 from paramagnet.learning.checkpoint import load_checkpoint
-from small_sweeps import SPECS, outcome, sweep, whole
+from small_sweeps import SPECS, outcome, sweep
 
 # Killing the whole sweep
 
-DRIVER = """
+# States are written at every look, in worker processes too.
+OFTEN = """
+from paramagnet.experiments import executors, run
+
+prepare = executors._prepare_worker
+
+def save_often(seconds):
+    def prepare_worker():
+        prepare()
+        run.SAVE_SECONDS = run.LOOK_SECONDS = seconds
+
+    run.SAVE_SECONDS = run.LOOK_SECONDS = seconds
+    executors._prepare_worker = prepare_worker
+"""
+DRIVER = (
+    OFTEN
+    + """
 import sys
 from pathlib import Path
-from paramagnet.experiments import run
 from paramagnet.experiments.executors import local_executor
 from paramagnet.experiments.spec import read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.sweep import run_sweep
 
-run.SAVE_SECONDS = run.LOOK_SECONDS = 0.0
 if __name__ == "__main__":
+    save_often(0.0)
     spec, jobs = read_spec(Path(sys.argv[1])), int(sys.argv[3])
     executor = local_executor(jobs)
     print("ready", flush=True)
@@ -41,14 +57,50 @@ if __name__ == "__main__":
         run_sweep(list(spec.runs()), store, executor, sweep=spec.name)
     executor.shutdown()
 """
+)
 
 
-def kill_and_resume(folder: Path, name: str, jobs: int, moments: list[float]):
-    """Sweeps in a process of their own, killed after so many seconds each; then one to the end."""
+def find_workers(folder: Path) -> list[int]:
+    """The processes that were started for a sweep in a folder and are still there."""
+    mark = f"PARAMAGNET_TEST={folder}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    (tmp_path / "driver.py").write_text(DRIVER)
+    (tmp_path / "exact.toml").write_text(SPECS["exact"].replace("epochs = [3, 6]", "epochs = [6000]"))
+    command = [sys.executable, str(tmp_path / "driver.py"), str(tmp_path / "exact.toml")]
+    command += [str(tmp_path / "a.jsonl"), "2"]
+    environment = os.environ | {"PARAMAGNET_TEST": str(tmp_path)}
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        while len(list(tmp_path.glob(".state/[!.]*.safetensors"))) < 2:
+            time.sleep(0.05)
+            assert process.poll() is None
+        assert len(find_workers(tmp_path)) >= 3
+        process.kill()
+    ends = time.monotonic() + 60.0
+    while find_workers(tmp_path) and time.monotonic() < ends:
+        time.sleep(0.2)
+    assert not find_workers(tmp_path)
+
+
+def kill_and_resume(folder: Path, text: str, jobs: int, moments: list[float]):
+    """Sweeps in a process of their own, killed after so many seconds each; then one to the end.
+
+    What came out, and what comes out of a sweep that nothing interrupts.
+    """
     (folder / "driver.py").write_text(DRIVER)
-    (folder / f"{name}.toml").write_text(SPECS[name])
+    (folder / "tiny.toml").write_text(text)
     command = [sys.executable, "-W", "ignore", str(folder / "driver.py")]
-    command += [str(folder / f"{name}.toml"), str(folder / "a.jsonl"), str(jobs)]
+    command += [str(folder / "tiny.toml"), str(folder / "a.jsonl"), str(jobs)]
     under_way = 0
     for seconds in moments:
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -57,15 +109,20 @@ def kill_and_resume(folder: Path, name: str, jobs: int, moments: list[float]):
             time.sleep(seconds)
             under_way += process.poll() is None
             process.kill()
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
     assert under_way >= 0.7 * len(moments)  # else it ended too early to show anything
-    return outcome(Store(folder / "a.jsonl").records())
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    assert sweep(parse_spec(text, "tiny"), folder / "whole" / "b.jsonl").finished
+    return tuple(
+        outcome(Store(path).records()) for path in (folder / "a.jsonl", folder / "whole" / "b.jsonl")
+    )
 
 
 def test_a_sweep_that_is_killed_goes_on(tmp_path):
     chance = random.Random(5)
-    moments = [chance.uniform(0.05, 0.6) for _ in range(2)]
-    assert kill_and_resume(tmp_path, "sampled", 1, moments) == whole("sampled")
+    moments = [chance.uniform(0.05, 0.4) for _ in range(2)]
+    killed, undisturbed = kill_and_resume(tmp_path, SPECS["sampled"], 1, moments)
+    assert killed == undisturbed
+    assert len(killed) == 12
     assert not list((tmp_path / ".state").iterdir())
 
 
@@ -74,8 +131,12 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_sweep_that_is_killed_ten_times_goes_on(name, jobs, tmp_path):
     chance = random.Random(7)
-    moments = [chance.uniform(0.02, 1.0) for _ in range(10)]
-    assert kill_and_resume(tmp_path, name, jobs, moments) == whole(name)
+    start = 0.0 if jobs == 1 else 0.7  # of the workers
+    moments = [start + chance.uniform(0.02, 0.8) for _ in range(10)]
+    text = SPECS[name].replace("epochs = [3, 6]", "epochs = [3, 40]")
+    killed, undisturbed = kill_and_resume(tmp_path, text, jobs, moments)
+    assert killed == undisturbed
+    assert len(killed) == 12
 
 
 # Ctrl-C and SIGTERM
@@ -88,14 +149,18 @@ LONG = (
     .replace("n_hidden = [2, 3]", "n_hidden = 2")
     .replace('rivals = ["xavier"]', "")
 )
-COMMAND = """
+COMMAND = (
+    OFTEN
+    + """
+import signal
 from paramagnet.cli import main
-from paramagnet.experiments import run
 
-run.SAVE_SECONDS = run.LOOK_SECONDS = 0.1
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
+    save_often(0.1)
     main()
 """
+)
 
 
 @functools.cache

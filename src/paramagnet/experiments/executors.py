@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
+
+ORPHAN_SECONDS = 5.0  # between two looks at whether the parent is alive
 
 Result = TypeVar("Result")
 
@@ -107,6 +111,15 @@ def _prepare_worker() -> None:
     """An interruption is the parent's business, even if sent to all; it tells the workers to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process some time after its parent was killed: it would wait for work for ever."""
+    while os.getppid() == parent:
+        time.sleep(ORPHAN_SECONDS)
+    time.sleep(ORPHAN_SECONDS)  # for a run to save its state
+    os._exit(1)
 
 
 def local_executor(n_workers: int) -> Executor:
