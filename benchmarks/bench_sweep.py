@@ -1,6 +1,6 @@
 """Sweeps: runs per hour with one and two processes, and what sweep and store cost beside the runs.
 
-    python benchmarks/bench_sweep.py [--runs 24] [--json FILE]
+    python benchmarks/bench_sweep.py [--runs 16] [--json FILE]
 
 Exact runs of the toy set, 20 visible units: m = 20 (about a second each) and m = 10 (milliseconds, where
 overhead shows). Runs per hour are those of the sweep from its first to its last record; processes are started
@@ -29,7 +29,7 @@ def make_runs(n_hidden: int, count: int) -> tuple[list[Run], list[Run]]:
     """Runs for warming up, and runs to be timed; all different."""
     spec = replace(read_spec("toy_bit_c0"), n_hidden=(n_hidden,), trials=count)
     runs = list(spec.runs(part="paper"))
-    return runs[-4:], runs[:count]
+    return runs[-8:], runs[:count]
 
 
 def time_sweep(executor: Executor, runs: list[Run], folder: Path) -> dict[str, float]:
@@ -49,7 +49,7 @@ def time_sweep(executor: Executor, runs: list[Run], folder: Path) -> dict[str, f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=24)
+    parser.add_argument("--runs", type=int, default=16)
     parser.add_argument("--json")
     options = parser.parse_args()
     results: dict[str, Any] = {}
