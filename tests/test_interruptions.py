@@ -31,8 +31,8 @@ from paramagnet.experiments import executors, run
 prepare = executors._prepare_worker
 
 def save_often(seconds):
-    def prepare_worker():
-        prepare()
+    def prepare_worker(parent):
+        prepare(parent)
         run.SAVE_SECONDS = run.LOOK_SECONDS = seconds
 
     run.SAVE_SECONDS = run.LOOK_SECONDS = seconds

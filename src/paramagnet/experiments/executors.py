@@ -86,7 +86,9 @@ class LocalProcesses:
         self._pool = self._start()
 
     def _start(self) -> Any:
-        return self._loky.ProcessPoolExecutor(self.n_workers, initializer=_prepare_worker)
+        return self._loky.ProcessPoolExecutor(
+            self.n_workers, initializer=_prepare_worker, initargs=(self.parent,)
+        )
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
         """Call the function in one of the processes."""
@@ -107,11 +109,11 @@ class LocalProcesses:
         self._pool.shutdown(wait=True, kill_workers=True)
 
 
-def _prepare_worker() -> None:
+def _prepare_worker(parent: int) -> None:
     """An interruption is the parent's business, even if sent to all; it tells the workers to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
 
 def _end_with_parent(parent: int) -> None:
