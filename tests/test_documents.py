@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from paramagnet.experiments.points import load_points
+from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec, read_spec
+from paramagnet.experiments.store import RunRecord
 
 ROOT = Path(__file__).parents[1]
 LABELS = [
@@ -130,6 +136,30 @@ def test_readme_example_runs_and_prints_what_it_says(tmp_path):
         assert line.startswith(value)
     assert "+-" in lines[2] or lines[2].startswith("-")
     assert (tmp_path / "toy.safetensors").is_file()
+
+
+def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    example = re.search(r"```toml\n(.*?)```", text, flags=re.DOTALL).group(1)
+    (tmp_path / "mine.toml").write_text(example)
+    rows = (",".join(str((i * k) % 7 % 2) for k in range(1, 6)) for i in range(80))
+    (tmp_path / "mine.csv").write_text("\n".join(rows))
+    spec = read_spec(tmp_path / "mine.toml")
+    runs = list(spec.runs())
+    assert len(runs) == 10 * 2 * 2 * (3 + 2)
+    points, held_out = load_points(runs[0])
+    assert (points.shape, held_out.shape) == ((60, 5), (20, 5))
+    content = tomllib.loads(example)
+    for section, kind in (("data", DataSpec), ("learning", LearningSpec), ("measurement", MeasurementSpec)):
+        keys = {field.name for field in dataclasses.fields(kind)} - {"sha256", "held_out_sha256"}
+        assert set(content[section]) == keys
+    top = {field.name for field in dataclasses.fields(spec)} - {"name", "table"}
+    assert set(content) | set(content["machine"]) == top | {"machine"}
+    fields = {field.name for field in dataclasses.fields(RunRecord)}
+    table = text[text.index("| `digest`") : text.index("```python")]
+    assert (
+        set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", table, flags=re.MULTILINE)))) == fields
+    )
 
 
 @pytest.mark.parametrize(

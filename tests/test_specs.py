@@ -275,3 +275,15 @@ def test_a_file_of_ones_own_counts_by_its_content(tmp_path):
     assert held_out is not None
     assert held_out.shape == (1, 2)
     assert load_points(next(spec.runs()))[1] is None
+
+
+def test_a_file_that_changed_under_a_sweep_is_refused(tmp_path):
+    text = TINY.replace('"toy"', '"data.csv"').replace('"fresh"', '"rest"').replace("n_points = 40", "")
+    (tmp_path / "data.csv").write_text("0,1\n1,1\n1,0\n0,0\n")
+    run = next(parse_spec(text, "mine", tmp_path).runs())
+    (tmp_path / "data.csv").write_text("0,1\n1,1\n1,0\n1,1\n")
+    with pytest.raises(ValueError, match=r"data\.csv is not the file that the sweep was started with"):
+        load_points(run)
+    (tmp_path / "data.csv").unlink()
+    with pytest.raises(FileNotFoundError, match="All workers must see it under the same path"):
+        load_points(run)

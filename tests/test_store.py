@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from paramagnet.experiments.store import RunRecord, Store, TornLineWarning, merge_records
+from paramagnet.experiments.store import RunRecord, Store, TornLineWarning
 
 RECORD = RunRecord(
     digest="0123456789abcdef",
@@ -135,15 +135,3 @@ def test_records_that_do_not_fit_are_refused(tmp_path):
         pytest.raises(ValueError, match="must not exceed 1000 bytes"),
     ):
         store.append(long)
-
-
-def test_merging_keeps_each_run_once():
-    again = replace(RECORD, seconds=7.0, environment="elsewhere", finished="2026-01-02T00:00:00Z")
-    assert merge_records([[RECORD, other("b")], [other("c"), again]]) == [RECORD, other("b"), other("c")]
-
-
-def test_merging_refuses_records_that_disagree():
-    with pytest.raises(
-        ValueError, match=r"Two records of the run 0123456789abcdef .* disagree about `held_out`"
-    ):
-        merge_records([[RECORD], [replace(RECORD, held_out=(-14.2, -13.1, -10.1))]])

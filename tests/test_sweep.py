@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,66 +14,16 @@ from typer.testing import CliRunner
 from paramagnet import log_likelihood
 from paramagnet.cli import app
 from paramagnet.experiments import run as run_module
-from paramagnet.experiments.executors import InProcess, LocalProcesses
+from paramagnet.experiments.executors import LocalProcesses
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.run import Stop, Stopped, execute, state_file
 from paramagnet.experiments.seeds import learning_seed, weight_seed
 from paramagnet.experiments.spec import parse_spec
 from paramagnet.experiments.store import Store
-from paramagnet.experiments.sweep import run_sweep
 from paramagnet.initializers import initialize
 from paramagnet.learning.optimizer import Adam
 from paramagnet.learning.training import train
-
-EXACT = """
-trials = 2
-[data]
-name = "toy"
-n_points = 40
-held_out = "fresh"
-held_out_points = 20
-[machine]
-n_hidden = [2, 3]
-gains = [0.5, 1.0]
-rivals = ["xavier"]
-[learning]
-learning_rate = 0.1
-batch_size = 10
-[measurement]
-epochs = [3, 6]
-curve = 4
-"""
-SAMPLED = EXACT.replace(
-    "batch_size = 10", 'batch_size = 10\ngradient = "pcd"\nn_chains = 50\nn_steps = 2\nn_relax = 5'
-).replace(
-    "curve = 4",
-    'curve = 4\nlog_partition = "mais"\nn_samples = 60\nn_temperatures = 30\n'
-    "curve_samples = 20\ncurve_temperatures = 10",
-)
-SPECS = {"exact": EXACT, "sampled": SAMPLED}
-
-
-def outcome(records):
-    """Records without what differs from one execution to the next, sorted."""
-    plain = (replace(record, seconds=0.0, finished="", commit="") for record in records)
-    return sorted(record.to_line() for record in plain)
-
-
-def sweep(spec, path, executor=None, **options):
-    with Store(path) as store:
-        return run_sweep(list(spec.runs()), store, executor or InProcess(), sweep=spec.name, **options)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The records of sweeps that nothing interrupted."""
-    folder = tmp_path_factory.mktemp("whole")
-    results = {}
-    for name, text in SPECS.items():
-        assert sweep(parse_spec(text, name), folder / f"{name}.jsonl").finished
-        results[name] = outcome(Store(folder / f"{name}.jsonl").records())
-        assert len(results[name]) == 12
-    return results
+from small_sweeps import EXACT, SAMPLED, SPECS, outcome, sweep, whole
 
 
 def test_a_run_is_what_the_public_functions_give():
@@ -118,7 +64,7 @@ def test_initial_scales_share_their_normal_draws():
 
 
 @pytest.mark.parametrize("name", list(SPECS))
-def test_what_is_done_is_not_done_again(name, whole, tmp_path):
+def test_what_is_done_is_not_done_again(name, tmp_path):
     spec, path = parse_spec(SPECS[name], name), tmp_path / "a.jsonl"
     short = replace(spec, trials=1)
     assert sweep(short, path).new == 6
@@ -126,12 +72,12 @@ def test_what_is_done_is_not_done_again(name, whole, tmp_path):
     result = sweep(spec, path, callback=seen.append)
     assert (result.done, result.total, result.new) == (12, 12, 6)
     assert (seen[0].done, seen[-1].done) == (6, 12)
-    assert outcome(Store(path).records()) == whole[name]
+    assert outcome(Store(path).records()) == whole(name)
     assert sweep(spec, path).new == 0
 
 
 @pytest.mark.parametrize("name", list(SPECS))
-def test_runs_go_on_from_where_they_were_stopped(name, whole, tmp_path, monkeypatch):
+def test_runs_go_on_from_where_they_were_stopped(name, tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "LOOK_SECONDS", 0.0)
     spec = parse_spec(SPECS[name], name)
     run = list(spec.runs())[-1]
@@ -152,13 +98,13 @@ def test_runs_go_on_from_where_they_were_stopped(name, whole, tmp_path, monkeypa
             stops += 1
             assert state_file(tmp_path, run).exists() or steps % 6 == 0
     assert stops > 3
-    assert outcome([record])[0] in whole[name]
+    assert outcome([record])[0] in whole(name)
 
 
-def test_a_damaged_state_is_thrown_away(whole, tmp_path):
+def test_a_damaged_state_is_thrown_away(tmp_path):
     run = next(parse_spec(EXACT, "exact").runs())
     state_file(tmp_path, run).write_bytes(b"rubbish")
-    assert outcome([execute(run, sweep="exact", states=str(tmp_path))])[0] in whole["exact"]
+    assert outcome([execute(run, sweep="exact", states=str(tmp_path))])[0] in whole("exact")
 
 
 def test_a_deadline_ends_a_sweep(tmp_path):
@@ -173,12 +119,12 @@ def test_runs_that_diverge_are_reported_and_the_rest_is_done(tmp_path):
     assert all("Training diverged" in message for message in result.failures.values())
 
 
-def test_processes_give_the_same_records(whole, tmp_path):
+def test_processes_give_the_same_records(tmp_path):
     executor = LocalProcesses(2)
     try:
         for name, text in SPECS.items():
             sweep(parse_spec(text, name), tmp_path / f"{name}.jsonl", executor)
-            assert outcome(Store(tmp_path / f"{name}.jsonl").records()) == whole[name]
+            assert outcome(Store(tmp_path / f"{name}.jsonl").records()) == whole(name)
     finally:
         executor.shutdown()
 
@@ -206,64 +152,10 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path):
     assert outcome(records) == outcome(Store(tmp_path / "b.jsonl").records())
 
 
-# Killing the whole sweep
-
-DRIVER = """
-import sys
-from pathlib import Path
-from paramagnet.experiments import run
-from paramagnet.experiments.executors import local_executor
-from paramagnet.experiments.spec import read_spec
-from paramagnet.experiments.store import Store
-from paramagnet.experiments.sweep import run_sweep
-
-run.SAVE_SECONDS = run.LOOK_SECONDS = 0.0
-if __name__ == "__main__":
-    spec, jobs = read_spec(Path(sys.argv[1])), int(sys.argv[3])
-    executor = local_executor(jobs)
-    print("ready", flush=True)
-    with Store(sys.argv[2]) as store:
-        run_sweep(list(spec.runs()), store, executor, sweep=spec.name)
-    executor.shutdown()
-"""
-
-
-def kill_and_resume(folder: Path, name: str, jobs: int, moments: list[float]):
-    """Sweeps in a process of their own, killed after so many seconds each; then one to the end."""
-    (folder / "driver.py").write_text(DRIVER)
-    (folder / f"{name}.toml").write_text(SPECS[name])
-    command = [sys.executable, "-W", "ignore", str(folder / "driver.py")]
-    command += [str(folder / f"{name}.toml"), str(folder / "a.jsonl"), str(jobs)]
-    for seconds in moments:
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            process.stdout.readline()
-            time.sleep(seconds)
-            process.kill()
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
-    return outcome(Store(folder / "a.jsonl").records())
-
-
-def test_a_sweep_that_is_killed_goes_on(whole, tmp_path):
-    chance = random.Random(5)
-    moments = [chance.uniform(0.05, 0.6) for _ in range(2)]
-    assert kill_and_resume(tmp_path, "sampled", 1, moments) == whole["sampled"]
-    assert not list((tmp_path / ".state").iterdir())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(SPECS))
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_sweep_that_is_killed_ten_times_goes_on(name, jobs, whole, tmp_path):
-    chance = random.Random(7)
-    moments = [chance.uniform(0.02, 1.0) for _ in range(10)]
-    assert kill_and_resume(tmp_path, name, jobs, moments) == whole[name]
-
-
 # The command line
 
 
-def test_reproduce_runs_a_specification(whole, tmp_path):
+def test_reproduce_runs_a_specification(tmp_path):
     (tmp_path / "exact.toml").write_text(EXACT)
     command = ["reproduce", str(tmp_path / "exact.toml"), "--jobs", "1", "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(app, [*command, "--trials", "1"], catch_exceptions=False)
@@ -272,7 +164,7 @@ def test_reproduce_runs_a_specification(whole, tmp_path):
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert "exact: 12 of 12 runs, 6 new in " in result.output
     records = Store(tmp_path / "out" / "exact.jsonl").records()
-    assert outcome(records) == whole["exact"]
+    assert outcome(records) == whole("exact")
     assert {record.sweep for record in records} == {"exact"}
 
 

@@ -14,6 +14,7 @@ from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
 from paramagnet.cli.flags import FlagGroup
+from paramagnet.cli.merge import merge
 from paramagnet.cli.report import report
 from paramagnet.cli.reproduce import reproduce
 from paramagnet.cli.sample import sample
@@ -48,7 +49,7 @@ def _root(
 
 
 app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample, compare, reproduce, report):
+for _command in (curve, table, schemes, train, evaluate, sample, compare, reproduce, merge, report):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 

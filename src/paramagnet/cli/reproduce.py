@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import signal
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,7 +39,17 @@ def reproduce(
         "results"
     ),
     state: Annotated[
-        Path | None, typer.Option(help="Folder for the states of unfinished runs; else .state in --out.")
+        Path | None,
+        typer.Option(
+            help="Folder for the states of unfinished runs; else .state in --out. "
+            "With --scheduler, one that the workers see; else none."
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Run on the workers of this Dask scheduler: tcp://host:port, or its file."
+        ),
     ] = None,
     report: Annotated[
         bool, typer.Option(help="End with the tables, and a report beside the records.")
@@ -65,12 +79,13 @@ def reproduce(
             )
         stages = (plan.Stage(what, "all"),)
     deadline = float("inf") if minutes is None else time.time() + 60.0 * minutes
-    executor = _make_executor(jobs)
+    executor = _make_executor(jobs, scheduler)
     try:
-        for stage in plan.shorten(stages, trials=trials, quick=quick):
-            if time.time() >= deadline:
-                break
-            _run_stage(stage, quick and trials is None, executor, out, state, deadline)
+        with _interruptible():
+            for stage in plan.shorten(stages, trials=trials, quick=quick):
+                if time.time() >= deadline:
+                    break
+                _run_stage(stage, quick and trials is None, executor, out, state, deadline)
     except KeyboardInterrupt:
         typer.echo("interrupted: the same command goes on from here.", err=True)
         raise typer.Exit(130) from None
@@ -83,12 +98,31 @@ def reproduce(
         finish_sweep(out, [Path(stage.spec).stem for stage in stages])
 
 
-def _make_executor(jobs: int | None) -> Executor:
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """A polite request to end (SIGTERM) is taken like Ctrl-C: states are saved."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+
+def _make_executor(jobs: int | None, scheduler: str | None) -> Executor:
     from paramagnet.experiments.executors import local_executor
     from paramagnet.learning.gibbs import count_cores
 
     if jobs is not None and jobs < 1:
         raise ValueError(f"`--jobs` must be a positive integer, got {jobs}.")
+    if scheduler is not None:
+        from paramagnet.experiments.cluster import DaskWorkers
+
+        if jobs is not None:
+            raise ValueError("`--jobs` is for this machine; with `--scheduler` the cluster's workers count.")
+        return DaskWorkers(scheduler)
     if jobs is None:
         jobs = count_cores()
         if jobs > 1 and importlib.util.find_spec("loky") is None:

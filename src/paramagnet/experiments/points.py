@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
+from pathlib import Path
 
 from paramagnet.data.datasets import Dataset, load_dataset
 from paramagnet.data.files import read_table
@@ -21,9 +23,25 @@ def load_points(run: Run) -> Points:
 
 @lru_cache(maxsize=10)
 def _load(data: DataSpec, units: str, seed: int | None, held_out_seed: int) -> Points:
+    _require_content(data.name, data.sha256)
+    _require_content(data.held_out, data.held_out_sha256)
     dataset = load_dataset(data.name, n_points=data.n_points, units=units, binarize=data.binarize, rng=seed)
     held_out = _held_out(data, dataset, held_out_seed)[: data.held_out_points]
     return dataset.data, held_out if len(held_out) else None
+
+
+def _require_content(name: str, sha256: str) -> None:
+    """A record stands for the content of the file that its digest was made from."""
+    if not sha256:
+        return
+    try:
+        found = hashlib.sha256(Path(name).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{name} does not exist where a run needs it. All workers must see it under the same path."
+        ) from None
+    if found != sha256:
+        raise ValueError(f"{name} is not the file that the sweep was started with. Start the sweep anew.")
 
 
 def _held_out(data: DataSpec, dataset: Dataset, seed: int) -> FloatArray:

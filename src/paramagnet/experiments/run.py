@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,7 @@ from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray
 
 SAVE_SECONDS = 120.0  # between two states on the disk
+MEASURE_SECONDS = 10.0  # the same before a measurement, which takes long and cannot be interrupted
 LOOK_SECONDS = 0.25  # between two looks at whether to stop
 
 
@@ -45,22 +46,46 @@ class Stopped(Exception):  # noqa: N818 - no error
 
 @dataclass(frozen=True)
 class Stop:
-    """When to stop: at a time (seconds since 1970), or when a file appears."""
+    """When to stop: at a time (seconds since 1970), when a file appears, when `request_stop` was called with
+    ``token`` in this process, or in a child of the process ``parent`` when that is gone.
+    """
 
     deadline: float = math.inf
     file: str = ""
+    token: str = ""
+    parent: int = 0
 
     def due(self) -> bool:
         """Whether it is time."""
-        return time.time() >= self.deadline or bool(self.file and os.path.exists(self.file))
+        return (
+            time.time() >= self.deadline
+            or self.token in _requested
+            or bool(self.file and os.path.exists(self.file))
+            or self.parent not in (0, os.getpid(), os.getppid())
+        )
 
 
 NEVER = Stop()
+_requested: set[str] = set()
+
+
+def request_stop(token: str) -> None:
+    """Tell the runs in this process whose `Stop` has that token to save their states and end."""
+    _requested.add(token)
 
 
 def state_file(folder: str | os.PathLike[str], run: Run) -> Path:
     """Where the state of an unfinished run is kept."""
     return Path(folder) / f"{run.digest}.safetensors"
+
+
+def clear_states(folder: str, digests: Set[str]) -> None:
+    """Remove the states of those runs, and what a crash left of them."""
+    path = Path(folder)
+    for file in path.iterdir() if path.is_dir() else ():
+        # What is being written has the name of the state with a point before and something behind.
+        if file.name.lstrip(".").split(".")[0] in digests:
+            file.unlink(missing_ok=True)
 
 
 def execute(
@@ -153,7 +178,7 @@ def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _K
         steps = training_steps(start, points, epochs=epoch, gradient=gradient, evaluate=(), **options)
         state = keeper.watch(steps, start)
         if epoch not in (record.epoch for record in state.records):
-            keeper.save(state)
+            keeper.save(state, after=MEASURE_SECONDS)
             record = _measure(run, epoch, state, points, held_out)
             state = replace(state, records=(*state.records, record))
             keeper.save(state)
@@ -219,7 +244,6 @@ class _Keeper:
 
     def __init__(self, path: Path | None, stop: Stop) -> None:
         self._path, self._stop = path, stop
-        self._parent = os.getppid()
         self._before, self._began = 0.0, time.process_time()
         self._saved = self._looked = time.monotonic()
         if stop.due():
@@ -242,10 +266,11 @@ class _Keeper:
         self._before = state.seconds
         return state
 
-    def save(self, state: TrainState, *, at_once: bool = False) -> None:
-        """Save the state if that is due, or at once."""
+    def save(self, state: TrainState, *, after: float = math.inf) -> None:
+        """Save the state if that is due, or if the last time was ``after`` seconds ago."""
         now = time.monotonic()
-        if self._path is not None and (at_once or now - self._saved >= SAVE_SECONDS):
+        if self._path is not None and now - self._saved >= min(after, SAVE_SECONDS):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
             replace(state, seconds=self.seconds).save(self._path)
             self._saved = now
 
@@ -258,12 +283,11 @@ class _Keeper:
                 if now - self._looked >= LOOK_SECONDS:
                     self._looked = now
                     self.save(state)
-                    # Where the parent is gone nobody waits for the result.
-                    if self._stop.due() or os.getppid() != self._parent:
+                    if self._stop.due():
                         raise Stopped
         except (Stopped, KeyboardInterrupt):
             if state is not None:
-                self.save(state, at_once=True)
+                self.save(state, after=0.0)
             raise
         assert state is not None
         return state

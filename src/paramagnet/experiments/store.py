@@ -2,7 +2,7 @@
 
 Records are appended by one process, and each is on the disk before the next; what a crash leaves of a line at
 the end of a file is cut off when it is opened again. Two machines that computed different runs can put their
-files together with `merge_records`.
+files together (see `merge`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Store:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("a+b")
         try:
-            _lock(self._file, self.path)
+            lock(self._file, self.path)
             self._repair()
             self._digests = {record.digest for record in self.records()}
         except BaseException:
@@ -197,7 +197,7 @@ class Store:
                 raise ValueError(f"{self.path}, line {number}, is no record: {error}.") from None
 
 
-def _lock(file: Any, path: Path) -> None:
+def lock(file: Any, path: Path) -> None:
     """Keep the file for this process alone, where the system knows how."""
     try:
         import fcntl
@@ -209,25 +209,3 @@ def _lock(file: Any, path: Path) -> None:
         raise RuntimeError(
             f"Another sweep is writing to {path}; wait for it, or choose another folder."
         ) from None
-
-
-def merge_records(sources: list[list[RunRecord]]) -> list[RunRecord]:
-    """The records of several stores, each run once; ValueError where two disagree about the same run."""
-    merged: dict[str, RunRecord] = {}
-    for records in sources:
-        for record in records:
-            known = merged.setdefault(record.digest, record)
-            if known is not record:
-                _require_agreement(known, record)
-    return list(merged.values())
-
-
-def _require_agreement(one: RunRecord, other: RunRecord) -> None:
-    for name in ("sweep", "n_visible", "sigma", "epochs", "log_likelihood", "held_out", "error"):
-        mine, theirs = getattr(one, name), getattr(other, name)
-        if json.dumps(mine) != json.dumps(theirs):
-            raise ValueError(
-                f"Two records of the run {one.digest} ({one.sweep}, trial {one.trial}) disagree about "
-                f"`{name}`: {mine} (commit {one.commit or 'unknown'}) and {theirs} "
-                f"(commit {other.commit or 'unknown'})."
-            )

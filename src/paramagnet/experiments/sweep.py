@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from paramagnet.experiments.executors import Executor
-from paramagnet.experiments.run import Stop, Stopped, execute, state_file
+from paramagnet.experiments.run import Stop, Stopped, clear_states, execute, request_stop, state_file
 from paramagnet.experiments.spec import Run
 from paramagnet.experiments.store import RunRecord, Store
 
@@ -115,26 +116,48 @@ def run_sweep(
     store : an open store
     executor : where to execute them; it is left running
     sweep, table, commit : for the records
-    states : folder for the states of unfinished runs; None takes ``.state`` beside the store
+    states : folder for the states of unfinished runs; None takes ``.state`` beside the store, and none where
+        workers do not see the files of this machine. Such workers take the folder of that name of their own.
     deadline : time (seconds since 1970) after which no run is started, and runs under way are saved
     callback : called after every record
     """
-    folder = Path(states) if states is not None else store.path.parent / STATE_FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    stop_file = folder / f"{STOP_FILE}-{store.path.stem}"
-    stop_file.unlink(missing_ok=True)
-    context = Context(sweep, table, commit, str(folder.resolve()), Stop(deadline, str(stop_file.resolve())))
-    work = _Work(runs, store, folder, context, callback)
-    try:
-        work.go(executor)
-    except KeyboardInterrupt:
-        stop_file.touch()  # workers see it, save their states and end
-        with contextlib.suppress(KeyboardInterrupt):
-            work.wind_up(PATIENCE_SECONDS)
-        raise
-    finally:
-        stop_file.unlink(missing_ok=True)
+    token = uuid.uuid4().hex
+    if executor.remote:
+        folder, stop = str(states or ""), Stop(deadline, token=token)
+    else:
+        path = Path(states) if states is not None else store.path.parent / STATE_FOLDER
+        path.mkdir(parents=True, exist_ok=True)
+        folder = str(path.resolve())
+        stop = Stop(deadline, str(Path(folder) / f"{STOP_FILE}-{store.path.stem}"), token, executor.parent)
+    work = _Work(runs, store, Context(sweep, table, commit, folder, stop), callback)
+    with _stop_file(stop.file) as stop_file:
+        try:
+            work.go(executor)
+        except KeyboardInterrupt:
+            # Workers see either of the two, save their states and end.
+            stop_file()
+            executor.everywhere(request_stop, token)
+            with contextlib.suppress(KeyboardInterrupt):
+                work.wind_up(PATIENCE_SECONDS)
+            raise
+        finally:
+            if folder:
+                executor.everywhere(clear_states, folder, frozenset(work.finished()))
     return work.result()
+
+
+@contextlib.contextmanager
+def _stop_file(name: str) -> Iterator[Callable[[], None]]:
+    """What makes the file, which is not there before nor after."""
+    if not name:
+        yield lambda: None
+        return
+    path = Path(name)
+    path.unlink(missing_ok=True)
+    try:
+        yield path.touch
+    finally:
+        path.unlink(missing_ok=True)
 
 
 class _Work:
@@ -144,14 +167,13 @@ class _Work:
         self,
         runs: Sequence[Run],
         store: Store,
-        folder: Path,
         context: Context,
         callback: Callable[[SweepProgress], None] | None,
     ) -> None:
         self.total = len(runs)
         self.waiting = deque(run for run in runs if run.digest not in store)
         self.flying: dict[Future[list[RunRecord | Failure]], list[Run]] = {}
-        self.store, self.folder, self.context, self.callback = store, folder, context, callback
+        self.store, self.context, self.callback = store, context, callback
         self.digests = {run.digest for run in runs}
         self.done = sum(digest in store for digest in self.digests)
         self.new, self.spent, self.began = 0, 0.0, time.monotonic()
@@ -164,8 +186,11 @@ class _Work:
         while True:
             broken = False
             try:
+                # One or some more than workers, so that none has to wait.
                 while (
-                    self.waiting and len(self.flying) < executor.n_workers + 1 and not self.context.stop.due()
+                    self.waiting
+                    and len(self.flying) < executor.n_workers + max(1, executor.n_workers // 4)
+                    and not self.context.stop.due()
                 ):
                     self.send(executor)
             except BrokenExecutor:
@@ -211,16 +236,23 @@ class _Work:
 
     def keep(self, chunk: list[Run], results: list[RunRecord | Failure]) -> None:
         """Append records; only then the states of their runs are of no use any more."""
-        by_digest = {run.digest: run for run in chunk}
+        missing = {run.digest: run for run in chunk}
         for result in results:
+            run = missing.pop(result.digest)
             if isinstance(result, Failure):
                 self.failures[result.digest] = result.message
             elif self.store.append(result):
                 self.done += 1
                 self.new += 1
                 self.spent += result.seconds
-            state_file(self.folder, by_digest[result.digest]).unlink(missing_ok=True)
+            if self.context.stop.file:  # the folder is one of this machine
+                state_file(self.context.states, run).unlink(missing_ok=True)
+        self.waiting.extendleft(reversed(missing.values()))  # stopped, and if that was not for us, once more
         self.show()
+
+    def finished(self) -> Iterator[str]:
+        """The digests of runs whose record is in the store."""
+        return (digest for digest in self.digests if digest in self.store)
 
     def resend(self) -> None:
         """Runs whose worker died go back to the front of the queue; not for ever."""
