@@ -19,8 +19,8 @@ endif
 
 .PHONY: demo test test-slow lint bench bench-peers docs sweep wheel clean
 
-demo: $(STAMP)
-	$(BIN)/python examples/demo.py
+demo: $(SWEEP_STAMP)
+	$(BIN)/python -m paramagnet reproduce toy --quick --out demo-output
 
 test: lint
 	$(BIN)/python -m pytest

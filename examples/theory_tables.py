@@ -1,4 +1,4 @@
-"""What `make demo` shows: the paper's table of beta_max beside ours, and the layer-correlation curves."""
+"""The paper's table of beta_max beside ours, and the layer-correlation curves."""
 
 from __future__ import annotations
 
