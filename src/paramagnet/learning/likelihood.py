@@ -62,7 +62,12 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
 
 
 def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
-    """The mean of ``F(v)`` over ``points``; memory stays bounded.
+    """The mean of ``F(v)`` over ``points``."""
+    return float(np.mean(free_energies(rbm, points)))
+
+
+def free_energies(rbm: RBM, points: FloatArray) -> FloatArray:
+    """``F(v)`` of every point; memory stays bounded.
 
     With levels ``centre -+ half`` and ``x = half * field`` the logarithm of a unit's trace is
     ``centre * field + |x| + ln(1 + exp(-2 |x|))``. The arguments of the logarithm lie between 1 and 2, so it
@@ -72,18 +77,18 @@ def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
     centre, half = 0.5 * (high + low), 0.5 * (high - low)
     weights, bias = half * rbm.weights.T, half * rbm.hidden_bias[:, None]
     linear = rbm.visible_bias + centre * rbm.weights.sum(axis=1)
-    total = -centre * float(rbm.hidden_bias.sum())
     block = max(1, _BLOCK_ELEMENTS // rbm.n_hidden)
-    sums = []
+    groups = np.arange(0, rbm.n_hidden, _UNITS_IN_PRODUCT)
+    result = np.full(len(points), -centre * float(rbm.hidden_bias.sum()))
     for start in range(0, len(points), block):
-        v = points[start : start + block]
+        rows = slice(start, start + block)
+        v = points[rows]
         size = weights @ v.T
         size += bias
         np.abs(size, out=size)
-        sums.append(float(np.sum(v @ linear)) + float(np.sum(size)))
+        result[rows] -= v @ linear + size.sum(axis=0)
         size *= -2.0
         factors = np.exp(size, out=size)
         factors += 1.0
-        groups = np.arange(0, rbm.n_hidden, _UNITS_IN_PRODUCT)
-        sums.append(float(np.sum(np.log(np.multiply.reduceat(factors, groups, axis=0)))))
-    return total - math.fsum(sums) / len(points)
+        result[rows] -= np.log(np.multiply.reduceat(factors, groups, axis=0)).sum(axis=0)
+    return result
