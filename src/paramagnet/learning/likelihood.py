@@ -38,7 +38,13 @@ class Estimate:
         return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
 
     def __repr__(self) -> str:
-        text = f"{self.value:.10g} +- {self.error:.2g}"
+        return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
+
+    def __format__(self, spec: str) -> str:
+        """Value and error in the same format, as in ``f"{estimate:.3f}"``."""
+        return self._flagged(f"{self.value:{spec}} +- {self.error:{spec}}") if spec else repr(self)
+
+    def _flagged(self, text: str) -> str:
         return text if self.trusted else f"{text} (do not trust: {self.n_effective:.3g} effective samples)"
 
 
