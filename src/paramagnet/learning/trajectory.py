@@ -18,7 +18,7 @@ needs few sweeps, as it has its weights to make up for lagging behind.
 
 **Errors.** A chain's weights at successive updates are correlated, and after resampling so are chains. What
 stays independent are the families: the descendants of each chain of the start. The error is the standard
-error over families, ``n_effective`` the effective number of them.
+error over families, ``n_effective`` the effective number of them, and neither gets better on the way.
 """
 
 from __future__ import annotations
@@ -137,11 +137,12 @@ def log_likelihood_trajectory(
         rng=generator,
     )
     population, started, n_starts = start.population(state.rbm), state.update, 1
-    rows = [_measure(state, population.log_partition, n_starts, points, held_out)]
+    log_z = population.log_partition
+    rows = [_measure(state, log_z, n_starts, points, held_out)]
     for state in states:
         for machine in _between(population.rbm, state.rbm, n_steps):
             population = population.resampled(generator).moved().reweighted(machine)
-        log_z = population.log_partition
+        log_z = _no_better(population.log_partition, log_z)
         few = log_z.n_effective < RESTART_BELOW * start.n_chains
         if few and restart is not None and state.update - started >= restart:
             fresh = start.population(state.rbm)
@@ -151,10 +152,29 @@ def log_likelihood_trajectory(
         if state.update % every == 0:
             rows.append(_measure(state, log_z, n_starts, points, held_out))
     if rows[-1][0] != state.update:
-        rows.append(_measure(state, population.log_partition, n_starts, points, held_out))
+        rows.append(_measure(state, log_z, n_starts, points, held_out))
     table = np.array(rows).T
-    update, epoch, starts = table[:3].astype(np.int64)
-    return Trajectory(update, epoch, starts, *table[3:], state)
+    counts, (log_likelihood, held_out_likelihood, log_zs, error, n_effective) = table[:3], table[3:]
+    update, epoch, starts = counts.astype(np.int64)
+    return Trajectory(
+        update=update,
+        epoch=epoch,
+        n_starts=starts,
+        log_likelihood=log_likelihood,
+        validation=held_out_likelihood,
+        log_partition=log_zs,
+        error=error,
+        n_effective=n_effective,
+        state=state,
+    )
+
+
+def _no_better(now: Estimate, before: Estimate) -> Estimate:
+    """An estimate that rests on an earlier one: what was lost on the way is not found again.
+
+    Families that are left after a collapse may come to equal weights; the value remains off.
+    """
+    return Estimate(now.value, max(now.error, before.error), min(now.n_effective, before.n_effective))
 
 
 def _between(now: RBM, then: RBM, n_steps: int) -> Iterator[RBM]:
