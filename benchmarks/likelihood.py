@@ -26,7 +26,7 @@ import numpy as np
 
 import paramagnet as pm
 from paramagnet.learning.annealing import mean_weight
-from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, free_energies
 from paramagnet.plots import save_figure
 from ratio import machine_facts
 
@@ -137,11 +137,28 @@ def measure_small() -> dict[str, Any]:
         rbm = pm.initialize(data.shape[1], data.shape[1], rng=0)
         trajectory, machines, change, effective = follow(rbm, data, 300, 0.01, 10, restart=None)
         record = as_record(trajectory, change, effective, data)
-        record["reference"] = [float(pm.log_likelihood(machine, data)) for machine in machines.values()]
-        record["reference_update"], record["reference_error"] = list(machines), [0.0] * len(machines)
+        exact = np.array([float(pm.log_likelihood(machine, data)) for machine in machines.values()])
+        record["reference"], record["reference_update"] = exact.tolist(), list(machines)
+        record["reference_error"] = [0.0] * len(machines)
+        record["repeats"] = repeat(rbm, data, exact)
         results[title] = record
         print(title, trajectory, "exact", record["reference"][-1], flush=True)
     return results
+
+
+def repeat(rbm: pm.RBM, data: np.ndarray, exact: np.ndarray) -> list[dict[str, Any]]:
+    """The same run followed by other chains, 20 times 300 of them with one sweep an update."""
+    options = {"epochs": 300, "gradient": pm.PCD(), "optimizer": pm.Adam(0.01), "evaluate": [], "rng": 1}
+    states = list(pm.training_steps(rbm, data, **options))
+    repeats = []
+    for seed in range(20):
+        one = pm.log_likelihood_trajectory(
+            states, data, every=10, n_chains=300, n_steps=1, restart=None, rng=seed + 10, n_threads=1
+        )
+        deviation = one.log_likelihood - exact
+        repeats.append({"deviation": deviation.tolist(), "error": one.error.tolist()})
+        print(seed, deviation[[5, 10, 20, 30]] / one.error[[5, 10, 20, 30]], flush=True)
+    return repeats
 
 
 def measure_ulc() -> dict[str, Any]:
@@ -209,14 +226,18 @@ def draw_trajectories(results: dict[str, Any]) -> Any:
         naive, error = np.array(record["with_chains_of_training"]), np.array(record["error"])
         marks, reference = np.array(record["reference_update"]), np.array(record["reference"])
         exact = not any(record["reference_error"])
-        axis.plot(update, value, "-", label="trajectory", linewidth=1.6)
+        trusted = np.array(record["n_effective"]) >= FEWEST_EFFECTIVE
+        axis.plot(update, value, ":", color="tab:blue", linewidth=1.2)
+        axis.plot(update, np.where(trusted, value, np.nan), "-", color="tab:blue", label="trajectory")
         axis.plot(marks[:: 3 if exact else 1], reference[:: 3 if exact else 1], "ko", markersize=4)
         axis.plot([], [], "ko", markersize=4, label="exact" if exact else "mAIS, 1500 temperatures")
         axis.set_title(title, fontsize="medium")
         axis.legend(frameon=False, fontsize="small")
         at = np.isin(update, marks)
         bars = 2.0 * np.hypot(error[at], record["reference_error"])
-        below.errorbar(marks, value[at] - reference, bars, fmt="o-", markersize=3, linewidth=1.2, capsize=2)
+        off = value[at] - reference
+        below.errorbar(marks, off, bars, fmt="o", color="tab:blue", markersize=4, linewidth=1.2, capsize=2)
+        below.plot(marks[~trusted[at]], off[~trusted[at]], "o", color="white", markersize=3, zorder=3)
         below.plot(marks, naive[at] - reference, "s--", color="tab:red", markersize=3, linewidth=1.2)
         below.axhline(0.0, color="0.6", linewidth=0.8)
         below.set_xlabel("update")
@@ -227,7 +248,8 @@ def draw_trajectories(results: dict[str, Any]) -> Any:
             each.spines[["top", "right"]].set_visible(False)
     top[0].set_ylabel("log-likelihood (nats per point)")
     bottom[0].set_ylabel("less the reference")
-    bottom[0].plot([], [], "o-", color="tab:blue", markersize=3, label="trajectory, two errors")
+    bottom[0].plot([], [], "o", color="tab:blue", markersize=4, label="trajectory, two errors")
+    bottom[0].plot([], [], "o", color="tab:blue", markersize=4, markerfacecolor="w", label='"do not trust"')
     bottom[0].plot([], [], "s--", color="tab:red", markersize=3, label="chains of training")
     bottom[0].legend(frameon=False, fontsize="small", loc="upper left")
     return figure
