@@ -22,7 +22,14 @@ MACHINES = [
     ("drybean", 16, "bit", 0.0),
     ("drybean", 16, "spin", 0.0),
 ]
-machines = pytest.mark.parametrize("machine", MACHINES, ids=lambda m: f"{m[0]}-{m[1]}-{m[2]}{m[3]:+g}")
+
+
+def name_of(machine):
+    return "{}-{}-{}{:+g}".format(*machine)
+
+
+machines = pytest.mark.parametrize("machine", MACHINES, ids=name_of)
+some_machines = pytest.mark.parametrize("machine", MACHINES[1:4], ids=name_of)
 methods = pytest.mark.parametrize("method", METHODS)
 
 
@@ -64,17 +71,17 @@ def check_sandwich(machine, *size):
 
 
 @methods
-@machines
+@some_machines
 def test_z_is_unbiased(machine, method):
     check_unbiased(machine, method, 20, 500, 50)
 
 
-@machines
+@some_machines
 def test_forward_and_reverse_enclose_the_truth(machine):
     check_sandwich(machine, 20, 500, 50)
 
 
-@machines
+@some_machines
 def test_forward_and_reverse_enclose_the_truth_with_one_sample(machine):
     """The bias of a logarithm is large here, and to the side it must be on."""
     _, exact = trained(machine)
@@ -88,7 +95,7 @@ def test_forward_and_reverse_enclose_the_truth_with_one_sample(machine):
         assert bias > 3.0 * error if method == "reverse-ais" else bias < -3.0 * error
 
 
-@machines
+@some_machines
 def test_marginal_errors_are_below_joint_ones(machine):
     """With the same matrix products."""
     marginal, joint = (
