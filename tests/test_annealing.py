@@ -244,7 +244,10 @@ def test_collapsed_weights_are_not_trusted():
     assert collapsed.n_effective == pytest.approx(1.0)
     assert collapsed.error == pytest.approx(1.0)
     assert "do not trust: 1 effective samples" in repr(collapsed)
-    assert repr(Estimate(1.0)) == "1 +- 0"
+    assert f"{collapsed:.1f}".endswith(" +- 1.0 (do not trust: 1 effective samples)")
+    assert f"{one:.1f}" == "3.0 +- inf (do not trust: 1 effective samples)"
+    assert repr(Estimate(1.0)) == f"{Estimate(1.0)}" == "1 +- 0"
+    assert f"{Estimate(-2.5, 0.25, 60.0):.2f}" == "-2.50 +- 0.25"
     assert Estimate(1.0).trusted
 
 

@@ -73,6 +73,14 @@ def test_averages_over_stationary_chains_are_those_of_the_machine(visible, hidde
         assert worst < 5.0 if machine is rbm else worst > 20.0
 
 
+def test_chains_stay_in_float32():
+    """float64 creeping in by promotion would double the time."""
+    rbm = draw_machine()
+    for state in training_steps(rbm, draw_data(), epochs=2, gradient=SMALL, rng=0):
+        assert state.chains.visible.dtype == state.chains.fields.dtype == np.float32
+    assert all(a.dtype == np.float32 for layer in layers_of(rbm) for a in (layer.weights, layer.shift))
+
+
 # Resuming
 
 

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
+    from paramagnet.learning.trajectory import Trajectory as Trajectory
+    from paramagnet.learning.trajectory import log_likelihood_trajectory as log_likelihood_trajectory
     from paramagnet.rbm import RBM as RBM
     from paramagnet.theory.biases import Biases as Biases
     from paramagnet.theory.formula import beta_max_formula as beta_max_formula
@@ -121,6 +123,8 @@ _MODULE_OF = {
     "load_checkpoint": "learning.checkpoint",
     "DivergenceError": "learning.training",
     "training_steps": "learning.training",
+    "Trajectory": "learning.trajectory",
+    "log_likelihood_trajectory": "learning.trajectory",
     "exact_gradient": "learning.gradient",
     "read_data": "data.files",
     "Dataset": "data.datasets",

@@ -110,21 +110,44 @@ def estimate_log_partition(
         log_weights = _run(path, n_samples, states, draw_seed(generator), n_threads, progress)
     else:
         log_weights = engine.anneal(path, n_samples, states, draw_seed(generator), progress)
-    log_start = float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
     ratio = mean_weight(log_weights)
     sign = -1.0 if method == "reverse-ais" else 1.0
-    return Estimate(log_start + sign * ratio.value, ratio.error, ratio.n_effective)
+    return Estimate(_log_start(rbm, base) + sign * ratio.value, ratio.error, ratio.n_effective)
 
 
-def mean_weight(log_weights: FloatArray) -> Estimate:
+def anneal_chains(
+    rbm: RBM,
+    means: FloatArray,
+    n_samples: int,
+    n_temperatures: int,
+    rng: np.random.Generator,
+    n_threads: int | None,
+) -> tuple[Float32Array, FloatArray]:
+    """Visible states and log-weights that together stand for ``rbm``: the ends of mAIS.
+
+    It starts from the independent model with the given means of the visible units. The mean weight estimates
+    ``Z``; weighted means over the states estimate those of the machine.
+    """
+    base, temperatures = _as_base(means, rbm), _as_temperatures("linear", n_temperatures)
+    path = _make_path(rbm, base, temperatures, joint=False, transposed=False)
+    ends = np.empty((n_samples, rbm.n_visible), np.float32)
+    log_weights = _run(path, n_samples, None, draw_seed(rng), n_threads, ends=ends)
+    return ends, log_weights + _log_start(rbm, base)
+
+
+def mean_weight(log_weights: FloatArray, families: npt.NDArray[np.int64] | None = None) -> Estimate:
     """The logarithm of the mean weight, its standard error, and the effective number of samples.
 
     The error is ``std(w) / mean(w) / sqrt(S)``, infinite for a single weight; ``n_effective`` is
-    ``(sum w)**2 / sum w**2``.
+    ``(sum w)**2 / sum w**2``. Samples that share an ancestor are not independent: with ``families``, the
+    number of the ancestor of each among as many, ``w`` are the sums over families (Chan and Lai, Annals of
+    Statistics 41 (2013) 2877).
     """
     largest = float(np.max(log_weights))
     weights = np.exp(log_weights - largest)
     mean, n_samples = float(np.mean(weights)), weights.size
+    if families is not None:
+        weights = np.bincount(families, weights, minlength=n_samples)
     spread = float(np.std(weights, ddof=1)) / mean if n_samples > 1 else math.inf
     n_effective = float(np.sum(weights) ** 2 / np.sum(weights**2))
     return Estimate(largest + math.log(mean), spread / math.sqrt(n_samples), n_effective)
@@ -173,9 +196,13 @@ def _run(
     states: FloatArray | None,
     seed: int,
     n_threads: int | None,
-    progress: Progress | None,
+    progress: Progress | None = None,
+    ends: Float32Array | None = None,
 ) -> FloatArray:
-    """The log-weights of all chains; only the blocks under way are in memory."""
+    """The log-weights of all chains; only the blocks under way are in memory.
+
+    ``ends``, if wanted, takes the last states.
+    """
     log_weights = np.zeros(n_samples)
     meter = None if progress is None else Meter(progress, n_blocks(n_samples), len(path.temperatures) - 1)
 
@@ -190,7 +217,9 @@ def _run(
         else:
             kept[:] = states[rows]
         tick = None if meter is None else functools.partial(meter.tick, block)
-        _anneal_block(path, kept, log_weights[rows], seed, rows.start, tick)
+        last = _anneal_block(path, kept, log_weights[rows], seed, rows.start, tick)
+        if ends is not None:
+            ends[rows] = last
 
     run_blocks(run, n_samples, n_threads, meter)
     return log_weights
@@ -203,8 +232,11 @@ def _anneal_block(
     seed: int,
     first: int,
     tick: Callable[[], None] | None,
-) -> None:
-    """Take the states ``kept`` through all temperatures, adding to their log-weights: weight, then move."""
+) -> Float32Array:
+    """Take the states ``kept`` through all temperatures, adding to their log-weights: weight, then move.
+
+    The states that were weighed last are returned.
+    """
     summed_levels = path.summed.levels
     linear = (path.kept_bias[0] - path.kept_bias[1]).astype(np.float32)
     fields = kept @ path.kept.weights
@@ -231,12 +263,13 @@ def _anneal_block(
         if tick is not None:
             tick()
         if k + 1 == n_steps:
-            return  # the last move would not be looked at
+            break  # the last move would not be looked at
         np.matmul(summed, path.summed.weights, out=kept_fields)
         shift, address = path.kept_shift(then), (seed, first, k + 1, KEPT)
         path.kept.draw_at(then, shift, kept_fields, address, kept, moved)
         kept, moved = moved, kept
         np.matmul(kept, path.kept.weights, out=fields)
+    return kept
 
 
 def _summed_energy(path: _Path, fields: Float32Array, summed: Float32Array) -> FloatArray:
@@ -275,6 +308,11 @@ def _as_temperatures(schedule: str | npt.ArrayLike, n_temperatures: int) -> Floa
             f"got temperatures from {temperatures[0]:g} to {temperatures[-1]:g}."
         )
     return temperatures
+
+
+def _log_start(rbm: RBM, base: FloatArray) -> float:
+    """``ln Z_0`` of the independent model."""
+    return float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
 
 
 def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:

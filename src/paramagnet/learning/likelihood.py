@@ -38,7 +38,13 @@ class Estimate:
         return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
 
     def __repr__(self) -> str:
-        text = f"{self.value:.10g} +- {self.error:.2g}"
+        return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
+
+    def __format__(self, spec: str) -> str:
+        """Value and error in the same format, as in ``f"{estimate:.3f}"``."""
+        return self._flagged(f"{self.value:{spec}} +- {self.error:{spec}}") if spec else repr(self)
+
+    def _flagged(self, text: str) -> str:
         return text if self.trusted else f"{text} (do not trust: {self.n_effective:.3g} effective samples)"
 
 
@@ -63,43 +69,42 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
 
 
 def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
-    """The mean of ``F(v)`` over ``points``; memory stays bounded.
+    """The mean of ``F(v)`` over ``points``."""
+    return float(np.mean(free_energies(rbm, points)))
+
+
+def free_energies(rbm: RBM, points: FloatArray) -> FloatArray:
+    """``F(v)`` of every point; memory stays bounded.
 
     With levels ``centre -+ half`` and ``x = half * field`` the logarithm of a unit's trace is
     ``centre * field + |x| + ln(1 + exp(-2 |x|))``. The arguments of the logarithm lie between 1 and 2, so it
     is taken once of the product over many units, in place of one ``logaddexp`` per unit.
     """
-    base = -float(np.mean(rbm.visible.log_base(points)))
+    base = np.zeros(len(points)) - rbm.visible.log_base(points)
+    block = max(1, _BLOCK_ELEMENTS // rbm.n_hidden)
     if isinstance(rbm.hidden, GaussianUnit):
-        return base + _mean_above_gaussian(rbm, points, rbm.hidden.variance)
+        for start in range(0, len(points), block):
+            rows = slice(start, start + block)
+            v = points[rows]
+            fields = v @ rbm.weights + rbm.hidden_bias
+            squares = np.einsum("ij,ij->i", fields, fields)
+            base[rows] -= v @ rbm.visible_bias + 0.5 * rbm.hidden.variance * squares
+        return base
     low, high = rbm.hidden.levels
     centre, half = 0.5 * (high + low), 0.5 * (high - low)
     weights, bias = half * rbm.weights.T, half * rbm.hidden_bias[:, None]
     linear = rbm.visible_bias + centre * rbm.weights.sum(axis=1)
-    total = -centre * float(rbm.hidden_bias.sum())
-    block = max(1, _BLOCK_ELEMENTS // rbm.n_hidden)
-    sums = []
+    groups = np.arange(0, rbm.n_hidden, _UNITS_IN_PRODUCT)
+    base -= centre * float(rbm.hidden_bias.sum())
     for start in range(0, len(points), block):
-        v = points[start : start + block]
+        rows = slice(start, start + block)
+        v = points[rows]
         size = weights @ v.T
         size += bias
         np.abs(size, out=size)
-        sums.append(float(np.sum(v @ linear)) + float(np.sum(size)))
+        base[rows] -= v @ linear + size.sum(axis=0)
         size *= -2.0
         factors = np.exp(size, out=size)
         factors += 1.0
-        groups = np.arange(0, rbm.n_hidden, _UNITS_IN_PRODUCT)
-        sums.append(float(np.sum(np.log(np.multiply.reduceat(factors, groups, axis=0)))))
-    return base + total - math.fsum(sums) / len(points)
-
-
-def _mean_above_gaussian(rbm: RBM, points: FloatArray, variance: float) -> float:
-    """The mean of ``-b.v - variance |c + v.w|**2/2``."""
-    block = max(1, _BLOCK_ELEMENTS // rbm.n_hidden)
-    sums = []
-    for start in range(0, len(points), block):
-        v = points[start : start + block]
-        fields = v @ rbm.weights + rbm.hidden_bias
-        squares = float(np.einsum("ij,ij->", fields, fields))
-        sums.append(float(np.sum(v @ rbm.visible_bias)) + 0.5 * variance * squares)
-    return -math.fsum(sums) / len(points)
+        base[rows] -= np.log(np.multiply.reduceat(factors, groups, axis=0)).sum(axis=0)
+    return base

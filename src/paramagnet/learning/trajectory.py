@@ -1,0 +1,273 @@
+"""The likelihood followed during training, by reweighting chains from one update to the next.
+
+A population of weighted chains stands for the machine. It starts from exact samples, where they are cheap,
+else from the chains of one mAIS with their weights. When the parameters go from ``theta`` to ``theta'``, each
+weight is multiplied by
+
+    p*_theta'(v) / p*_theta(v) = exp(F_theta(v) - F_theta'(v))
+
+at the chain's state, and then the chain moves by a sweep at ``theta'``. So the mean weight goes on estimating
+``Z``, without bias: training is one more annealing path, each update cut into a few equal parts, and this is
+sequential Monte Carlo (Del Moral, Doucet and Jasra, J. R. Stat. Soc. B 68 (2006) 411). Where the weights
+become too unequal, chains are drawn anew in proportion to them.
+
+**Chains of its own.** The persistent chains of `PCD` are there already, but the update was made from them:
+it lowers the probability of the very states they are in, and their weights make ``ln Z`` too small, update
+after update (docs/likelihood.md has the figures). The population here is one that training does not see. It
+needs few sweeps, as it has its weights to make up for lagging behind.
+
+**Errors.** A chain's weights at successive updates are correlated, and after resampling so are chains. What
+stays independent are the families: the descendants of each chain of the start. The error is the standard
+error over families, ``n_effective`` the effective number of them, and neither gets better on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_count, as_generator
+from paramagnet.learning.annealing import anneal_chains, mean_weight
+from paramagnet.learning.checkpoint import TrainState
+from paramagnet.learning.exact import estimate_seconds, log_partition, sample_exact
+from paramagnet.learning.gibbs import Chains, layers_of, run_blocks, run_sweeps
+from paramagnet.learning.gradient import Layout
+from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, Estimate, free_energies, mean_free_energy
+from paramagnet.rbm import RBM, Rng
+from paramagnet.units import FloatArray
+
+SECONDS_CHEAP = 1.0  # of an exact start
+RESAMPLE_BELOW = 0.5  # share of chains that are effective
+RESTART_BELOW = 0.1  # share of families that are effective
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Log-likelihoods along a training run as columns, one row for each recorded update.
+
+    ``log_likelihood`` and ``validation`` are in nats per point (NaN where there is none), ``error`` is the
+    standard error of either and of ``log_partition``, ``n_effective`` the effective number of independent
+    chains behind it. `trusted` says where that is enough. ``n_starts`` counts the starts so far: an error is
+    that of the way since the last one. ``state`` is the last one of the run.
+    """
+
+    update: npt.NDArray[np.int64]
+    epoch: npt.NDArray[np.int64]
+    n_starts: npt.NDArray[np.int64]
+    log_likelihood: FloatArray
+    validation: FloatArray
+    log_partition: FloatArray
+    error: FloatArray
+    n_effective: FloatArray
+    state: TrainState
+
+    def __len__(self) -> int:
+        return len(self.update)
+
+    def __getitem__(self, index: int) -> Estimate:
+        """The log-likelihood of one row, with its error."""
+        row = self.log_likelihood[index], self.error[index], self.n_effective[index]
+        return Estimate(*map(float, row))
+
+    def __repr__(self) -> str:
+        return f"Trajectory({len(self)} rows up to update {self.update[-1]}: {self[0]!r} to {self[-1]!r})"
+
+    @property
+    def trusted(self) -> npt.NDArray[np.bool_]:
+        """Where there are enough effective chains for the error to mean something."""
+        return (self.n_effective >= FEWEST_EFFECTIVE) & np.isfinite(self.error)
+
+
+def log_likelihood_trajectory(
+    states: Iterable[TrainState],
+    data: Any,
+    *,
+    every: int = 1,
+    validation: Any = None,
+    n_chains: int = 1000,
+    n_steps: int = 5,
+    n_temperatures: int = 1000,
+    restart: int | None = 50,
+    rng: Rng = None,
+    n_threads: int | None = None,
+) -> Trajectory:
+    """Run a training to its end and follow the log-likelihood of ``data`` from update to update.
+
+    >>> steps = pm.training_steps(rbm, data, epochs=100, gradient=pm.PCD())         # doctest: +SKIP
+    >>> trajectory = pm.log_likelihood_trajectory(steps, data)                      # doctest: +SKIP
+
+    One estimate of ``ln Z`` at the start, and a few sweeps of some chains per update, in place of one mAIS
+    per point of the learning curve. The error grows with the way; where too few independent chains are
+    left, a new start is made. Like mAIS it cannot see a mode of the machine that no chain has found.
+
+    Parameters
+    ----------
+    states : as from `training_steps`, with any kind of gradient
+    data : array ``(n_points, n_visible)`` in the values of the visible units
+    every : record every so many updates; the first and the last state always
+    validation : data whose log-likelihood is recorded beside that of ``data``
+    n_chains : chains that follow the machine; training does not see them
+    n_steps : parts that an update is cut into, with one sweep each
+    n_temperatures : those of mAIS from the means of ``data``, for starts where ``ln Z`` is not exact
+    restart : updates from one start to the next, at least; a new one is made where ``n_effective`` is below a
+        tenth of the chains. None makes no new start: the error is then that of the whole way.
+    rng : seed or generator
+    n_threads : None takes all cores; ``ln Z`` is the same for any number, bit for bit
+    """
+    every = as_count(every, "every")
+    n_steps = as_count(n_steps, "n_steps")
+    restart = None if restart is None else as_count(restart, "restart")
+    generator = as_generator(rng)
+    states = iter(states)
+    state = next(states, None)
+    if state is None:
+        raise ValueError("`states` must have at least one state, got none. Was the generator used before?")
+    points = _as_points(data, "data", state.rbm)
+    held_out = None if validation is None else _as_points(validation, "validation", state.rbm)
+    start = _Start(
+        means=points.mean(axis=0),
+        n_chains=as_count(n_chains, "n_chains"),
+        n_temperatures=as_count(n_temperatures, "n_temperatures"),
+        n_threads=None if n_threads is None else as_count(n_threads, "n_threads"),
+        rng=generator,
+    )
+    population, started, n_starts = start.population(state.rbm), state.update, 1
+    log_z = population.log_partition
+    rows = [_measure(state, log_z, n_starts, points, held_out)]
+    for state in states:
+        for machine in _between(population.rbm, state.rbm, n_steps):
+            population = population.resampled(generator).moved().reweighted(machine)
+        log_z = _no_better(population.log_partition, log_z)
+        few = log_z.n_effective < RESTART_BELOW * start.n_chains
+        if few and restart is not None and state.update - started >= restart:
+            fresh = start.population(state.rbm)
+            started = state.update
+            if fresh.log_partition.n_effective > log_z.n_effective:
+                population, log_z, n_starts = fresh, fresh.log_partition, n_starts + 1
+        if state.update % every == 0:
+            rows.append(_measure(state, log_z, n_starts, points, held_out))
+    if rows[-1][0] != state.update:
+        rows.append(_measure(state, log_z, n_starts, points, held_out))
+    table = np.array(rows).T
+    counts, (log_likelihood, held_out_likelihood, log_zs, error, n_effective) = table[:3], table[3:]
+    update, epoch, starts = counts.astype(np.int64)
+    return Trajectory(
+        update=update,
+        epoch=epoch,
+        n_starts=starts,
+        log_likelihood=log_likelihood,
+        validation=held_out_likelihood,
+        log_partition=log_zs,
+        error=error,
+        n_effective=n_effective,
+        state=state,
+    )
+
+
+def _no_better(now: Estimate, before: Estimate) -> Estimate:
+    """An estimate that rests on an earlier one: what was lost on the way is not found again.
+
+    Families that are left after a collapse may come to equal weights; the value remains off.
+    """
+    return Estimate(now.value, max(now.error, before.error), min(now.n_effective, before.n_effective))
+
+
+def _between(now: RBM, then: RBM, n_steps: int) -> Iterator[RBM]:
+    """Machines on the straight line from one to the other, the other included, itself without rounding."""
+    layout = Layout.of(now)
+    start, end = layout.flatten(now), layout.flatten(then)
+    for step in range(1, n_steps):
+        yield layout.machine(start + (step / n_steps) * (end - start))
+    yield then
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """How a population starts: from exact samples where they are cheap, else from mAIS."""
+
+    means: FloatArray
+    n_chains: int
+    n_temperatures: int
+    n_threads: int | None
+    rng: np.random.Generator
+
+    def population(self, rbm: RBM) -> _Population:
+        if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_CHEAP:
+            states: npt.NDArray[Any] = sample_exact(rbm, self.n_chains, rng=self.rng)
+            log_weights = np.full(self.n_chains, log_partition(rbm))
+        else:
+            states, log_weights = anneal_chains(
+                rbm, self.means, self.n_chains, self.n_temperatures, self.rng, self.n_threads
+            )
+        chains, families = Chains.from_states(states, self.rng), np.arange(self.n_chains)
+        return _Population(rbm, chains, log_weights, families, self.n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class _Population:
+    """Weighted chains that stand for a machine; ``families`` numbers the chains of the start."""
+
+    rbm: RBM
+    chains: Chains
+    log_weights: FloatArray
+    families: npt.NDArray[np.int64]
+    n_threads: int | None
+
+    @property
+    def log_partition(self) -> Estimate:
+        return mean_weight(self.log_weights, self.families)
+
+    def moved(self) -> _Population:
+        """After a sweep, which leaves the machine's distribution as it is, and the weights with it."""
+        chains = run_sweeps(layers_of(self.rbm), self.chains, 1, n_threads=self.n_threads)
+        return replace(self, chains=chains)
+
+    def reweighted(self, rbm: RBM) -> _Population:
+        """The same chains for another machine."""
+        log_weights = self.log_weights.copy()
+
+        def run(block: int, rows: slice) -> None:
+            states = self.chains.visible[rows].astype(np.float64)
+            log_weights[rows] += free_energies(self.rbm, states) - free_energies(rbm, states)
+
+        run_blocks(run, len(log_weights), self.n_threads)
+        return replace(self, rbm=rbm, log_weights=log_weights)
+
+    def resampled(self, rng: np.random.Generator) -> _Population:
+        """Chains drawn in proportion to their weights, if these are too unequal; else the same.
+
+        Systematic: chain ``i`` comes ``n_chains`` times its share of the weight, rounded up or down.
+        """
+        now, n_chains = mean_weight(self.log_weights), len(self.log_weights)
+        if now.n_effective >= RESAMPLE_BELOW * n_chains:
+            return self
+        share = np.cumsum(np.exp(self.log_weights - self.log_weights.max()))
+        marks = (np.arange(n_chains) + rng.random()) / n_chains
+        chosen = np.minimum(np.searchsorted(share / share[-1], marks), n_chains - 1)
+        chains = Chains.at(self.chains.visible[chosen], self.chains.seed, self.chains.sweep)
+        return replace(
+            self,
+            chains=chains,
+            log_weights=np.full(n_chains, now.value),
+            families=self.families[chosen],
+        )
+
+
+def _as_points(data: Any, argument: str, rbm: RBM) -> FloatArray:
+    return rbm.visible.as_states(data, argument, rbm.n_visible)
+
+
+def _measure(
+    state: TrainState, log_z: Estimate, n_starts: int, points: FloatArray, held_out: FloatArray | None
+) -> tuple[float, ...]:
+    """One row, in the order of the columns of `Trajectory`."""
+    rbm = state.rbm
+    validation = math.nan if held_out is None else -mean_free_energy(rbm, held_out) - log_z.value
+    log_likelihood = -mean_free_energy(rbm, points) - log_z.value
+    counts = state.update, state.epoch, n_starts
+    return (*counts, log_likelihood, validation, log_z.value, log_z.error, log_z.n_effective)
