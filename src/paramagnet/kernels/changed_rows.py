@@ -5,8 +5,9 @@ the difference of the levels. Memory decides the speed: one addition for each we
 
 - The weights lie in **panels** of `WIDTH` columns, so that what a panel needs stays in the second-level
   cache while all chains go over it, and the fields of one chain and panel stay in registers.
-- A **list** holds the changed units of each chain, those that go up, then those that go down. Both parts are
-  filled up to an even number with a row of zeros: two sums at a time, which hides the latency of additions.
+- A **list** holds the changed units of each chain, those that go up, then those that go down
+  (`paramagnet.kernels.sampling.draw_and_list`). Both parts are filled up to an even number with a row of
+  zeros: two sums at a time, which hides the latency of additions.
 - A panel is **fetched** in order before its rows are read out of order: twice as fast from the last cache.
 """
 
@@ -24,11 +25,10 @@ from numba.extending import intrinsic
 
 from paramagnet.kernels.jit import kernel
 
-WIDTH = 64  # columns of a panel, and units of a word of flags
+WIDTH = 64  # columns of a panel
 _LINE = 16  # float32 numbers of a cache line
-_CHUNK = 4  # units that are listed at a time
 
-_FLOATS, _BYTES = ir.VectorType(ir.FloatType(), WIDTH), ir.VectorType(ir.IntType(8), WIDTH)
+_FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _INT64, _INT32 = ir.IntType(64), ir.IntType(32)
 
 
@@ -39,7 +39,9 @@ def make_panels(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     n_units, n_fields = weights.shape
     shape = (-(-n_fields // WIDTH), n_units + 1, WIDTH)
     room = np.zeros(math.prod(shape) + _LINE, np.float32)
-    start = -room.ctypes.data // room.itemsize % _LINE  # on the border of a cache line: half the lines to read
+    start = (
+        -room.ctypes.data // room.itemsize % _LINE
+    )  # on the border of a cache line: half the lines to read
     panels = room[start : start + math.prod(shape)].reshape(shape)
     for panel, start in zip(panels, range(0, n_fields, WIDTH), strict=True):
         columns = weights[:, start : start + WIDTH]
@@ -47,49 +49,10 @@ def make_panels(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return panels
 
 
-def make_flips(n_chains: int, n_units: int) -> npt.NDArray[np.int8]:
-    """Room for the changes of each unit, 1 up, -1 down, 0 none; the columns beyond the last unit stay 0."""
-    return np.zeros((n_chains, -(-n_units // WIDTH) * WIDTH), np.int8)
-
-
 def _pointer(context: Any, builder: Any, signature: Any, args: Any, index: int, offset: Any) -> Any:
     """The address of the element ``offset`` of an argument that is a contiguous array."""
     array = context.make_array(signature.args[index])(context, builder, args[index])
     return builder.gep(array.data, [offset])
-
-
-@intrinsic
-def _signs(typingctx: Any, flips: Any, at: Any, up: Any) -> Any:
-    """64 bits: which of the flips from the flat index ``at`` go up (``up`` true) or down."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _pointer(context, builder, signature, args, 0, args[1])
-        values = builder.load(builder.bitcast(pointer, _BYTES.as_pointer()), align=1)
-        zero = ir.Constant(_BYTES, None)
-        ups, downs = (builder.icmp_signed(sign, values, zero) for sign in "><")
-        return builder.select(args[2], builder.bitcast(ups, _INT64), builder.bitcast(downs, _INT64))
-
-    return types.uint64(flips, types.int64, types.boolean), code
-
-
-@intrinsic
-def _trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """The number of zero bits below the lowest bit of a 64-bit word that is not zero; 64 if there is none."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), code
-
-
-@intrinsic
-def _count_bits(typingctx: Any, word: Any) -> Any:
-    """The number of bits of a 64-bit word that are set."""
-
-    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), code
 
 
 @intrinsic
@@ -140,7 +103,8 @@ def _sum_rows(
             builder.position_at_end(body)
             for lane, total in enumerate(running):
                 row = builder.load(point(4, builder.add(k, ir.Constant(_INT64, lane))))
-                weights = point(2, builder.add(args[3], builder.sext(row, _INT64)))
+                index = builder.mul(builder.zext(row, _INT64), ir.Constant(_INT64, WIDTH))
+                weights = point(2, builder.add(args[3], index))
                 values = builder.load(builder.bitcast(weights, _FLOATS.as_pointer()), align=4)
                 total.add_incoming(sums[lane], before)
                 total.add_incoming(add(total, values), body)
@@ -149,9 +113,7 @@ def _sum_rows(
             builder.branch(test)
             builder.position_at_end(after)
             sums = running
-        single = builder.insert_element(
-            ir.Constant(_FLOATS, ir.Undefined), args[6], ir.Constant(_INT32, 0)
-        )
+        single = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), args[6], ir.Constant(_INT32, 0))
         steps = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(_INT32, WIDTH), None))
         change = builder.fmul(steps, builder.fadd(*sums))
         target = builder.bitcast(point(0, args[1]), _FLOATS.as_pointer())
@@ -163,63 +125,27 @@ def _sum_rows(
 
 
 @kernel
-def _list_signs(flips: Any, chain: int, up: bool, rows: Any, n: int) -> int:
-    """List the units of a chain that go up, or down, from ``rows[n]`` on; return where the list ends.
+def add_changed_rows(rows: Any, bounds: Any, step: float, panels: Any, fields: Any) -> None:
+    """``fields += (new - old) @ weights``, from the rows whose unit changed, by ``step`` up or down.
 
-    Four units are written at a time, whether there are so many or not: few branches that nobody can predict.
-    """
-    n_units = flips.shape[1]
-    for first in range(0, n_units, WIDTH):
-        word = _signs(flips, chain * n_units + first, up)
-        count = _count_bits(word)
-        for k in range(n, n + count, _CHUNK):
-            for c in range(_CHUNK):
-                rows[k + c] = (first + _trailing_zeros(word)) * WIDTH
-                word &= word - np.uint64(1)
-        n += count
-    return n
-
-
-@kernel
-def _list_changed(flips: Any, zeros: int, rows: Any, bounds: Any) -> None:
-    """The lists of all chains: chain ``i`` goes up from ``bounds[2 i]``, down from ``bounds[2 i + 1]``.
-
-    An entry is the index of a row within a panel; ``zeros`` is that of the row of zeros.
-    """
-    n = 0
-    for i in range(flips.shape[0]):
-        for part in range(2):
-            bounds[2 * i + part] = n
-            n = _list_signs(flips, i, part == 0, rows, n)
-            rows[n] = zeros
-            n += n & 1
-    bounds[2 * flips.shape[0]] = n
-
-
-@kernel
-def add_changed_rows(flips: Any, n_changed: int, step: float, panels: Any, fields: Any) -> None:
-    """``fields += step * flips @ weights``, from the rows whose flip is not 0.
-
-    ``flips`` come from `make_flips` and have ``n_changed`` that are not 0; ``panels`` are
-    `make_panels` of the weights.
+    Chain ``i`` has the units ``rows[bounds[2 i] : bounds[2 i + 1]]`` that go up, and those from there to
+    ``bounds[2 i + 2]`` that go down, an even number of each. ``panels`` are `make_panels` of the weights.
     """
     n_chains, n_fields = fields.shape
     n_rows = panels.shape[1]
-    rows = np.empty(n_changed + 2 * n_chains + _CHUNK, np.int32)
-    bounds = np.empty(2 * n_chains + 1, np.int64)
-    _list_changed(flips, (n_rows - 1) * WIDTH, rows, bounds)
-    size, length, rest = n_rows * WIDTH, np.float32(step), np.zeros(WIDTH, np.float32)
+    size, length = n_rows * WIDTH, np.float32(step)
+    flat, rest = fields.reshape(fields.size), np.zeros(WIDTH, np.float32)
     for p in range(panels.shape[0]):
-        if n_changed > n_rows:  # else few rows are read at all
+        if bounds[2 * n_chains] > n_rows:  # else few rows are read at all
             for line in range(p * size, (p + 1) * size, _LINE):
                 _fetch(panels, line)
         first = p * WIDTH
         n = min(WIDTH, n_fields - first)
         for i in range(n_chains):
             part = (bounds[2 * i], bounds[2 * i + 1], bounds[2 * i + 2])
-            if n == WIDTH:
-                _sum_rows(fields, i * n_fields + first, panels, p * size, rows, part, length)
-            else:  # a panel that is wider than what is left of the fields
+            if n < WIDTH:  # the panel is wider than what is left of the fields
                 rest[:n] = fields[i, first:]
-                _sum_rows(rest, 0, panels, p * size, rows, part, length)
+            target, at = (flat, i * n_fields + first) if n == WIDTH else (rest, 0)
+            _sum_rows(target, at, panels, p * size, rows, part, length)
+            if n < WIDTH:
                 fields[i, first:] = rest[:n]
