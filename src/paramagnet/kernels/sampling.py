@@ -246,8 +246,8 @@ def draw_and_list(
     """`draw`, and list the units that change, while they are at hand.
 
     Units ``rows[bounds[2 i] : bounds[2 i + 1]]`` of chain ``i`` go up, those from there to
-    ``bounds[2 i + 2]`` go down. Both parts are even in number, if need be by one unit beyond the last. ``rows`` has room for
-    ``n_chains * (n_units + 2) + 4``.
+    ``bounds[2 i + 2]`` go down. Both parts are even in number, if need be by one unit beyond the last.
+    ``rows`` has room for ``n_chains * (n_units + 2) + 4``.
     """
     n_chains, n_units = fields.shape
     slope, low, high = np.float32(scale), np.float32(levels[0]), np.float32(levels[1])

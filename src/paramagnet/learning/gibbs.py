@@ -27,7 +27,7 @@ from threadpoolctl import ThreadpoolController
 
 from paramagnet._checks import as_count, as_generator, as_states
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
-from paramagnet.kernels.sampling import draw_and_list, list_changes
+from paramagnet.kernels.sampling import draw, draw_and_list, list_changes
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import BinaryUnit, FloatArray
 
@@ -36,8 +36,8 @@ Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units
 
 BLOCK = 256  # most chains of a block
 SMALLEST_BLOCK = 50  # products of fewer rows are slow
-DENSE_ABOVE = 0.3  # share of changed units from which a matrix product is faster
-REFRESH = 32  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
+DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster
+REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
 LARGEST = 1e30  # parameter: sums over many units stay below 3e38, the largest float32
 
@@ -65,9 +65,11 @@ class Layer:
         address: tuple[int, int, int, int],
         old: Float32Array,
         new: Float32Array,
-        changes: Changes,
+        changes: Changes | None,
     ) -> int:
-        """Draw the states ``new`` in their fields; list the changes from ``old``, and return their number."""
+        """Draw the states ``new`` in their fields; return how many differ from ``old``, and list them."""
+        if changes is None:
+            return draw(fields, self.scale, self.shift, self.levels, address, old, new)
         return draw_and_list(fields, self.scale, self.shift, self.levels, address, old, new, *changes)
 
     def multiply(self, states: Float32Array, fields: Float32Array) -> None:
@@ -203,28 +205,31 @@ def _run_block(
     visible_fields = np.empty_like(visible)
     limits = dense_above * visible.size, dense_above * fields.size
     totals = [0, 0]
+    few = [dense_above > 0.0] * 2  # where many units changed in the last sweep, changes are not even listed
     changes_v, changes_h = room_for_changes(visible), room_for_changes(fields)
     if clamp is not None:
         np.copyto(old_v, clamp[1], where=clamp[0])
     of_visible.multiply(old_v, fields)
     for sweep in range(start, start + n_sweeps):
-        fresh = sweep == start or sweep % REFRESH == 0
+        refresh = sweep % REFRESH == 0
         place = (seed, first, sweep)
-        n = of_hidden.draw(fields, (*place, HIDDEN), old_h, new_h, changes_h)
-        if fresh or n >= limits[1]:
-            of_hidden.multiply(new_h, visible_fields)
-        else:
+        n = of_hidden.draw(fields, (*place, HIDDEN), old_h, new_h, changes_h if few[1] else None)
+        if sweep > start and not refresh and few[1] and n < limits[1]:
             of_hidden.follow(changes_h, visible_fields)
+        else:
+            of_hidden.multiply(new_h, visible_fields)
+        few[1] = n < limits[1] or sweep == start
         old_h, new_h = new_h, old_h
         totals[1] += n if sweep > start else 0  # the first ones have none to be compared with
-        n = of_visible.draw(visible_fields, (*place, VISIBLE), old_v, new_v, changes_v)
+        n = of_visible.draw(visible_fields, (*place, VISIBLE), old_v, new_v, changes_v if few[0] else None)
         if clamp is not None:
             np.copyto(new_v, clamp[1], where=clamp[0])
             n = list_changes(old_v, new_v, *changes_v)
-        if fresh or n >= limits[0]:
-            of_visible.multiply(new_v, fields)
-        else:
+        if not refresh and few[0] and n < limits[0]:
             of_visible.follow(changes_v, fields)
+        else:
+            of_visible.multiply(new_v, fields)
+        few[0] = n < limits[0]
         old_v, new_v = new_v, old_v
         totals[0] += n
     visible[:] = old_v
