@@ -413,3 +413,17 @@ def test_what_needs_two_values_says_so():
         pm.fit_binarizer(np.zeros((3, 2)), units="gaussian")
     with pytest.raises(ValueError, match="serves spin and bit units only, got gaussian units"):
         _ = pm.GAUSSIAN.levels
+
+
+def test_units_held_fixed_do_not_bring_changed_rows_to_gaussian_layers():
+    """With most units held few change, yet a Gaussian one does not change by a step."""
+    from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
+
+    rng = np.random.default_rng(5)
+    rbm = pm.RBM(rng.normal(0.0, 0.3, (12, 6)), np.zeros(12), np.zeros(6), "gaussian", "bit")
+    held = np.ones((40, 12), bool)
+    held[:, 0] = False
+    clamp = held, rng.normal(size=(40, 12)).astype(np.float32)
+    chains = Chains.start(rbm.visible, (40, 12), rng)
+    ends = [run_sweeps(layers_of(rbm), chains, 9, clamp=clamp, dense_above=share) for share in (0.0, 0.5)]
+    np.testing.assert_allclose(ends[0].fields, ends[1].fields, atol=1e-5)

@@ -94,7 +94,7 @@ def test_planted_bugs_are_seen(visible, hidden, bug, path):
 
 def test_rows_that_are_subtracted_are_seen(monkeypatch):
     real = gibbs.add_changed_rows
-    monkeypatch.setattr(gibbs, "add_changed_rows", lambda old, new, *rest: real(new, old, *rest))
+    monkeypatch.setattr(gibbs, "add_changed_rows", lambda rows, ends, step, *a: real(rows, ends, -step, *a))
     rbm = draw_machine()
     ended = run_sweeps(layers_of(rbm), exact_chains(rbm, 0), 3, dense_above=2.0)
     assert p_value(rbm, ended.visible) < 1e-6

@@ -125,18 +125,6 @@ def test_draw_is_sure_where_the_field_is_strong():
     assert np.array_equal(np.unique(new, axis=0), [[0.0, 0.0, 1.0, 1.0]])
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize(("n_units", "n_fields"), [(1, 1), (9, 5), (64, 33)])
-def test_changed_rows_equal_the_product(share, n_units, n_fields):
-    rng = np.random.default_rng(4)
-    old = rng.choice(np.array([-1.0, 1.0], np.float32), size=(20, n_units))
-    new = np.where(rng.random(old.shape) < share, -old, old)
-    weights = rng.normal(size=(n_units, n_fields)).astype(np.float32)
-    fields = old @ weights
-    sampling.add_changed_rows(old, new, weights, fields)
-    np.testing.assert_allclose(fields, new.astype(float) @ weights, atol=2e-5)
-
-
 @pytest.mark.parametrize("unit", [SPIN, BIT], ids=str)
 @pytest.mark.parametrize("n_units", [1, 8, 37, 5000])
 def test_log_weights_equal_those_of_float64(unit, n_units):

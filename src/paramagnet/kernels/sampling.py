@@ -1,4 +1,4 @@
-"""Drawing binary units from their fields, and keeping the fields up to date: one pass over memory each.
+"""Drawing binary units from their fields, and listing those that change: one pass over memory.
 
 **Random numbers** are Philox4x32-10 (Salmon et al., *Parallel random numbers: as easy as 1, 2, 3*, SC11): a
 bijection of a counter of four 32-bit words, keyed by the seed. The counter is the address of a draw,
@@ -45,6 +45,9 @@ _C3 = np.float32(0.05550327226669895)
 _C4 = np.float32(0.00961805667843204)
 _C5 = np.float32(0.0013400428177711937)
 _C6 = np.float32(0.00015461444724808513)
+_WORD, _CHUNK = 64, 4  # units that are compared, and listed, at a time
+_ALL = np.uint64(2**64 - 1)
+_STATES = ir.VectorType(ir.FloatType(), _WORD)
 _LANES = 8
 _UNITS_IN_PRODUCT = 512 * _LANES  # a product of 512 factors of at most 2 is far from overflow
 
@@ -60,11 +63,35 @@ def _as_float(typingctx: Any, word: Any) -> Any:
 
 
 @intrinsic
-def _trailing_zeros(typingctx: Any, word: Any) -> Any:
-    """The number of zero bits below the lowest bit of a 64-bit word that is not zero."""
+def _rises(typingctx: Any, old: Any, new: Any, first: Any) -> Any:
+    """64 bits: which of as many units from ``first`` on are larger in ``new`` than in ``old``."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+        states = []
+        for kind, value in zip(signature.args[:2], args[:2], strict=True):
+            pointer = builder.gep(context.make_array(kind)(context, builder, value).data, [args[2]])
+            states.append(builder.load(builder.bitcast(pointer, _STATES.as_pointer()), align=4))
+        return builder.bitcast(builder.fcmp_ordered("<", *states), ir.IntType(64))
+
+    return types.uint64(old, new, types.int64), code
+
+
+@intrinsic
+def _trailing_zeros(typingctx: Any, word: Any) -> Any:
+    """The number of zero bits below the lowest bit of a 64-bit word that is not zero; 64 if there is none."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def _count_bits(typingctx: Any, word: Any) -> Any:
+    """The number of bits of a 64-bit word that are set."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
 
     return types.int64(types.uint64), code
 
@@ -179,40 +206,72 @@ def draw(
 
 
 @kernel
-def _find_changed(old: Any, new: Any, flags: Any, rows: Any) -> int:
-    """List the units that differ in ``rows``, return their number; ``flags`` has a byte for each unit."""
-    for j in range(new.size):
-        flags[j] = new[j] != old[j]
-    n, groups = 0, flags.view(np.uint64)
-    for g in range(groups.size):
-        group = groups[g]
-        while group:
-            rows[n] = 8 * g + (_trailing_zeros(group) >> 3)
-            group &= group - np.uint64(1)
-            n += 1
-    return n
+def _list_rises(old: Any, new: Any, rows: Any, n: int) -> int:
+    """List the units of one chain that rise from ``rows[n]`` on, an even number; return where it ends.
+
+    Four are written at a time, whether there are so many or not: few branches that cannot be predicted.
+    """
+    n_units = new.size
+    for first in range(0, n_units, _WORD):
+        base = min(first, n_units - _WORD)  # the last word begins among units that were already looked at
+        if base >= 0:
+            word = _rises(old, new, base) & (_ALL << np.uint64(first - base))
+        else:  # fewer units than a word has bits
+            base, word = 0, np.uint64(0)
+            for j in range(n_units):
+                word |= np.uint64(new[j] > old[j]) << np.uint64(j)
+        end = n + _count_bits(word)
+        while n < end:
+            for k in range(_CHUNK):
+                rows[n + k] = base + _trailing_zeros(word)
+                word &= word - np.uint64(1)
+            n += _CHUNK
+        n = end
+    rows[n] = n_units
+    return n + (n & 1)
 
 
 @kernel
-def add_changed_rows(old: Any, new: Any, weights: Any, fields: Any) -> None:
-    """``fields += (new - old) @ weights``, from the rows of ``weights`` whose unit changed."""
-    n_chains, n_units = new.shape
-    n_fields = fields.shape[1]
-    rows = np.zeros(n_units + 4, np.int64)
-    steps = np.zeros(n_units + 4, np.float32)
-    flags = np.zeros((n_units + 7) // 8 * 8, np.uint8)
+def draw_and_list(
+    fields: Any,
+    scale: float,
+    shift: Any,
+    levels: tuple[float, float],
+    address: tuple[int, int, int, int],
+    old: Any,
+    new: Any,
+    rows: Any,
+    bounds: Any,
+) -> int:
+    """`draw`, and list the units that change, while they are at hand.
+
+    Units ``rows[bounds[2 i] : bounds[2 i + 1]]`` of chain ``i`` go up, those from there to
+    ``bounds[2 i + 2]`` go down. Both parts are even in number, if need be by one unit beyond the last.
+    ``rows`` has room for ``n_chains * (n_units + 2) + 4``.
+    """
+    n_chains, n_units = fields.shape
+    slope, low, high = np.float32(scale), np.float32(levels[0]), np.float32(levels[1])
+    words = np.empty(n_units + 4, np.uint32)
+    n_changed, bounds[0] = 0, 0
     for i in range(n_chains):
-        n = _find_changed(old[i], new[i], flags, rows)
-        for k in range(n):
-            steps[k] = new[i, rows[k]] - old[i, rows[k]]
-        for k in range(n, n + 3):  # padding, up to a multiple of four
-            rows[k], steps[k] = 0, 0.0
-        for k in range(0, n, 4):
-            r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-            s0, s1, s2, s3 = steps[k], steps[k + 1], steps[k + 2], steps[k + 3]
-            for j in range(n_fields):
-                sum01 = _multiply_add(s1, weights[r1, j], _multiply_add(s0, weights[r0, j], fields[i, j]))
-                fields[i, j] = _multiply_add(s3, weights[r3, j], _multiply_add(s2, weights[r2, j], sum01))
+        _fill_words(words, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
+        n_changed += _draw_row(fields[i], slope, shift, low, high, words, old[i], new[i])
+        bounds[2 * i + 1] = _list_rises(old[i], new[i], rows, bounds[2 * i])
+        bounds[2 * i + 2] = _list_rises(new[i], old[i], rows, bounds[2 * i + 1])
+    return n_changed
+
+
+@kernel
+def list_changes(old: Any, new: Any, rows: Any, bounds: Any) -> int:
+    """The lists of `draw_and_list` for given states; returned is the number of changes."""
+    n_chains, n_units = new.shape
+    n_changed, bounds[0] = 0, 0
+    for i in range(n_chains):
+        bounds[2 * i + 1] = _list_rises(old[i], new[i], rows, bounds[2 * i])
+        bounds[2 * i + 2] = _list_rises(new[i], old[i], rows, bounds[2 * i + 1])
+        for j in range(n_units):
+            n_changed += new[i, j] != old[i, j]
+    return n_changed
 
 
 @kernel

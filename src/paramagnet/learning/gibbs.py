@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,20 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from paramagnet._checks import as_count, as_generator
+from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.normal import draw_normal
-from paramagnet.kernels.sampling import add_changed_rows, draw
+from paramagnet.kernels.sampling import draw, draw_and_list, list_changes
 from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
+Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units, and where they begin and end
 
 BLOCK = 256  # most chains of a block
 SMALLEST_BLOCK = 50  # products of fewer rows are slow
-DENSE_ABOVE = 0.15  # share of changed units from which a matrix product is faster
-REFRESH = 32  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
+DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster
+REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
 LARGEST = 1e30  # parameter: sums over many units stay below 3e38, the largest float32
@@ -56,11 +59,23 @@ class Layer:
     levels: tuple[float, float]
     deviation: float = 0.0
 
+    @cached_property
+    def panels(self) -> Float32Array:
+        """The weights in the order in which changed rows are added; made when first asked for."""
+        return make_panels(self.weights)
+
     def draw(
-        self, fields: Float32Array, address: tuple[int, int, int, int], old: Float32Array, new: Float32Array
+        self,
+        fields: Float32Array,
+        address: tuple[int, int, int, int],
+        old: Float32Array,
+        new: Float32Array,
+        changes: Changes | None,
     ) -> int:
-        """Draw the states ``new`` in their fields; return how many differ from ``old``."""
-        return self.draw_at(1.0, self.shift, fields, address, old, new)
+        """Draw the states ``new`` in their fields; return how many differ from ``old``, and list them."""
+        if changes is None or self.deviation:
+            return self.draw_at(1.0, self.shift, fields, address, old, new)
+        return draw_and_list(fields, self.scale, self.shift, self.levels, address, old, new, *changes)
 
     def draw_at(
         self,
@@ -86,6 +101,14 @@ class Layer:
         means *= np.float32(0.5 * (high - low))
         means += np.float32(0.5 * (high + low))
         return means
+
+    def multiply(self, states: Float32Array, fields: Float32Array) -> None:
+        """The fields of the other layer: a matrix product."""
+        np.matmul(states, self.weights, out=fields)
+
+    def follow(self, changes: Changes, fields: Float32Array) -> None:
+        """The fields of the other layer after the changes, from those before."""
+        add_changed_rows(*changes, self.levels[1] - self.levels[0], self.panels, fields)
 
 
 def make_layers(
@@ -219,33 +242,42 @@ def _run_block(
     visible_fields = np.empty_like(visible)
     limits = dense_above * visible.size, dense_above * fields.size
     totals = [0, 0]
-    np.matmul(old_v, of_visible.weights, out=fields)
+    listed = [dense_above > 0.0 and not layer.deviation for layer in layers]  # all Gaussian units change
+    few = listed.copy()  # where many units changed in the last sweep, changes are not even listed
+    changes_v, changes_h = room_for_changes(visible), room_for_changes(fields)
+    if clamp is not None:
+        np.copyto(old_v, clamp[1], where=clamp[0])
+    of_visible.multiply(old_v, fields)
     for sweep in range(start, start + n_sweeps):
-        fresh = sweep == start or sweep % REFRESH == 0
+        refresh = sweep % REFRESH == 0
         place = (seed, first, sweep)
-        n = of_hidden.draw(fields, (*place, HIDDEN), old_h, new_h)
-        _update_fields(old_h, new_h, of_hidden.weights, visible_fields, fresh or n >= limits[1])
+        n = of_hidden.draw(fields, (*place, HIDDEN), old_h, new_h, changes_h if few[1] else None)
+        if sweep > start and not refresh and few[1] and n < limits[1]:
+            of_hidden.follow(changes_h, visible_fields)
+        else:
+            of_hidden.multiply(new_h, visible_fields)
+        few[1] = listed[1] and (n < limits[1] or sweep == start)
         old_h, new_h = new_h, old_h
         totals[1] += n if sweep > start else 0  # the first ones have none to be compared with
-        n = of_visible.draw(visible_fields, (*place, VISIBLE), old_v, new_v)
+        n = of_visible.draw(visible_fields, (*place, VISIBLE), old_v, new_v, changes_v if few[0] else None)
         if clamp is not None:
             np.copyto(new_v, clamp[1], where=clamp[0])
-            n = int(np.count_nonzero(new_v != old_v))
-        _update_fields(old_v, new_v, of_visible.weights, fields, fresh or n >= limits[0])
+            n = list_changes(old_v, new_v, *changes_v)
+        if not refresh and few[0] and n < limits[0]:
+            of_visible.follow(changes_v, fields)
+        else:
+            of_visible.multiply(new_v, fields)
+        few[0] = listed[0] and n < limits[0]
         old_v, new_v = new_v, old_v
         totals[0] += n
     visible[:] = old_v
     return totals[0], totals[1]
 
 
-def _update_fields(
-    old: Float32Array, new: Float32Array, weights: Float32Array, fields: Float32Array, dense: bool
-) -> None:
-    """Make ``fields`` those of the states ``new``; they were those of ``old``."""
-    if dense:
-        np.matmul(new, weights, out=fields)
-    else:
-        add_changed_rows(old, new, weights, fields)
+def room_for_changes(states: Float32Array) -> Changes:
+    """Room for the changes of a layer, all units of all chains if need be."""
+    n_chains, n_units = states.shape
+    return np.empty(n_chains * (n_units + 2) + 4, np.uint32), np.empty(2 * n_chains + 1, np.int64)
 
 
 # Blocks on threads

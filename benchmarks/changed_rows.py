@@ -1,0 +1,167 @@
+"""Changed rows against full products: where they are equal, how many units change, how rounding drifts.
+
+    python benchmarks/changed_rows.py crossover   time of both against the share of units that change
+    python benchmarks/changed_rows.py training    PCD-40 on MNIST: the share that changes, update by update
+    python benchmarks/changed_rows.py drift       fields without a full product, on the machine of `training`
+    python benchmarks/changed_rows.py figure      draw docs/figures/changed_rows.png
+
+784 x 500 units. `crossover` takes one thread and blocks of 250 chains, as 1000 chains are cut into; minima in
+processor time. `training` takes 900 updates (batches of 100 of 3000 images, 1000 chains, 40 sweeps each).
+Results are kept in benchmarks/data/changed_rows.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import paramagnet as pm
+from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
+from paramagnet.kernels.sampling import list_changes
+from paramagnet.learning import gibbs
+from paramagnet.learning.gibbs import Chains, layers_of, room_for_changes, run_sweeps
+from ratio import interleave, machine_facts
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA, FIGURE = ROOT / "benchmarks/data/changed_rows.json", ROOT / "docs/figures/changed_rows.png"
+SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.09, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
+SWEEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+LAYERS = {"visible": (784, 500), "hidden": (500, 784)}  # the layer that changes, its units, the fields
+N_CHAINS, N_BLOCK = 1000, 250
+
+
+def compare(n_units: int, n_fields: int, share: float, n_chains: int, rounds: int) -> dict[str, float]:
+    """Seconds of a product, and of lists and changed rows, at a share of changed units."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(n_units, n_fields)).astype(np.float32)
+    old = rng.choice(np.array([-1, 1], np.float32), size=(n_chains, n_units))
+    new = np.where(rng.random(old.shape) < share, -old, old)
+    fields, panels, changes = old @ weights, make_panels(weights), room_for_changes(old)
+
+    def product() -> None:
+        np.matmul(new, weights, out=fields)
+
+    def rows() -> None:
+        list_changes(old, new, *changes)
+        add_changed_rows(*changes, 2.0, panels, fields)
+
+    with threadpool_limits(1):
+        return interleave({"product": product, "changed rows": rows}, rounds=rounds, clock=time.process_time)
+
+
+def measure_crossover(rounds: int) -> dict[str, Any]:
+    ratios = {}
+    for layer, (n_units, n_fields) in LAYERS.items():
+        times = [compare(n_units, n_fields, share, N_BLOCK, rounds) for share in SHARES]
+        ratios[layer] = [t["changed rows"] / t["product"] for t in times]
+        print(layer, *(f"{share:.1%}: {r:.2f}" for share, r in zip(SHARES, ratios[layer], strict=True)))
+    return {"n_chains": N_BLOCK, "share": SHARES, "ratio": ratios}
+
+
+def measure_training(machine: Path) -> dict[str, Any]:
+    """The shares of both layers that change per sweep, every tenth update: bits with bias -5, and spins."""
+    data, results = pm.load_dataset("mnist").data, {}
+    for hidden, bias in (("bit", -5.0), ("spin", 0.0)):
+        rbm = pm.initialize(*LAYERS["visible"], hidden=hidden, hidden_bias=bias, rng=0)
+        steps = pm.training_steps(
+            rbm, data, epochs=30, batch_size=100, gradient=pm.PCD(N_CHAINS, 40), evaluate=[], rng=0
+        )
+        updates, changed = [], []
+        for update, state in enumerate(steps):
+            if update == 1 or (update and update % 10 == 0):
+                updates.append(update)
+                changed.append([round(share, 5) for share in state.chains.changed])
+        results[hidden] = {"update": updates, "changed": changed}
+        state.rbm.save(f"{machine}_{hidden}.safetensors")
+        print(hidden, *(f"{u}: {v:.1%} {h:.1%}" for u, (v, h) in zip(updates, changed, strict=True)))
+    return results
+
+
+def drift(rbm: pm.RBM, n_sweeps: int) -> float:
+    """The largest error of a hidden field after so many sweeps, over their root mean square."""
+    layers, rng = layers_of(rbm), np.random.default_rng(0)
+    start = run_sweeps(layers, Chains.start(rbm.visible, (N_CHAINS, rbm.n_visible), rng), 301)
+    end = run_sweeps(layers, start, n_sweeps, dense_above=2.0)
+    exact = end.visible.astype(float) @ layers[0].weights.astype(float)
+    return float(np.max(np.abs(end.fields - exact)) / np.sqrt(np.mean(exact**2)))
+
+
+def measure_drift(machine: Path) -> dict[str, Any]:
+    """The drift without full products, in either direction; 0 sweeps stands for that of a product itself."""
+    results: dict[str, Any] = {"sweeps": SWEEPS}
+    refresh = gibbs.REFRESH
+    for hidden in ("bit", "spin"):
+        rbm = pm.RBM.load(f"{machine}_{hidden}.safetensors")
+        turned = pm.RBM(rbm.weights.T, rbm.hidden_bias, rbm.visible_bias, rbm.hidden, rbm.visible)
+        for name, each in (("hidden", rbm), ("visible", turned)):
+            gibbs.REFRESH = 2**40
+            results[f"{name} fields, {hidden}"] = [drift(each, n) for n in SWEEPS]
+            gibbs.REFRESH = 1
+            results[f"{name} fields, {hidden}, product"] = drift(each, 1)
+    gibbs.REFRESH = refresh
+    for name, values in results.items():
+        print(name, values)
+    return results
+
+
+def draw_figure(results: dict[str, Any]) -> None:
+    """Three panels: the crossover, the shares during training, the drift."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    for layer, ratios in results["crossover"]["ratio"].items():
+        n_units, n_fields = LAYERS[layer]
+        left.plot(results["crossover"]["share"], ratios, ".-", label=f"{n_units} units, {n_fields} fields")
+    left.axhline(1.0, color="grey", lw=0.8)
+    left.axvline(gibbs.DENSE_ABOVE, color="grey", lw=0.8, ls=":")
+    left.set(xlabel="share of units that change", ylabel="time / matrix product", ylim=(0, None))
+    left.set_title("Adding changed rows")
+    for (hidden, run), colour in zip(results["training"].items(), ("C0", "C1"), strict=True):
+        changed = np.array(run["changed"])
+        middle.plot(run["update"], changed[:, 0], color=colour, label=f"visible, {hidden} machine")
+        middle.plot(run["update"], changed[:, 1], color=colour, ls="--", label=f"hidden, {hidden} machine")
+    middle.set(xlabel="update (PCD-40, MNIST)", ylabel="share that changes per sweep", ylim=(0, None))
+    middle.set_title("Units that change")
+    for name, values in results["drift"].items():
+        if name != "sweeps" and not name.endswith("product"):
+            right.loglog(results["drift"]["sweeps"], values, ".-", label=name)
+    right.axhline(1e-5, color="grey", lw=0.8)
+    right.axvline(gibbs.REFRESH, color="grey", lw=0.8, ls=":")
+    right.set(xlabel="sweeps without a full product", ylabel="largest error / rms of fields")
+    right.set_title("Drift of the fields")
+    for axes in (left, middle, right):
+        axes.legend(fontsize=7.5, frameon=False)
+    FIGURE.parent.mkdir(exist_ok=True)
+    figure.savefig(FIGURE, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("part", choices=["crossover", "training", "drift", "figure"])
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--machine", type=Path, default=Path("mnist_900"), help="where machines are kept")
+    options = parser.parse_args()
+    if options.part == "crossover":
+        part: dict[str, Any] = measure_crossover(options.rounds)
+    elif options.part == "training":
+        part = measure_training(options.machine)
+    elif options.part == "drift":
+        part = measure_drift(options.machine)
+    record = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"results": {}}
+    if options.part == "figure":
+        draw_figure(record["results"])
+        return
+    record["machine"] = machine_facts("numpy", "numba")
+    record["results"][options.part] = part
+    DATA.write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
