@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from paramagnet._checks import as_count
 from paramagnet.cli.console import Bar
-from paramagnet.experiments.disorder import DisorderAverage, simulate_layer_correlation
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import judge
+
+if TYPE_CHECKING:
+    from paramagnet.experiments.disorder import DisorderAverage
 
 _MEANING = {
     "maximum": "a smooth maximum",
@@ -95,6 +97,8 @@ def beta_max(
 
 
 def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:
+    from paramagnet.experiments.disorder import simulate_layer_correlation
+
     with Bar("random machines") as bar:
         return simulate_layer_correlation(n, m, **options, progress=bar.show)
 
