@@ -2,11 +2,12 @@
 
     python benchmarks/changed_rows.py crossover   time of both against the share of units that change
     python benchmarks/changed_rows.py training    PCD-40 on MNIST: the share that changes, update by update
-    python benchmarks/changed_rows.py drift       fields without a full product, on the machine of `training`
+    python benchmarks/changed_rows.py drift       errors of fields without a full product
     python benchmarks/changed_rows.py figure      draw docs/figures/changed_rows.png
 
 784 x 500 units. `crossover` takes one thread and blocks of 250 chains, as 1000 chains are cut into; minima in
-processor time. `training` takes 900 updates (batches of 100 of 3000 images, 1000 chains, 40 sweeps each).
+processor time. `training` takes 900 updates (batches of 100 of 3000 images, 1000 chains, 40 sweeps each),
+and goes on where it was interrupted.
 Results are kept in benchmarks/data/changed_rows.json.
 """
 
@@ -31,8 +32,9 @@ from ratio import interleave, machine_facts
 ROOT = Path(__file__).resolve().parents[1]
 DATA, FIGURE = ROOT / "benchmarks/data/changed_rows.json", ROOT / "docs/figures/changed_rows.png"
 SHARES = (0.005, 0.01, 0.02, 0.04, 0.06, 0.09, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
-SWEEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SWEEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 LAYERS = {"visible": (784, 500), "hidden": (500, 784)}  # the layer that changes, its units, the fields
+BIASES = {"bit": -5.0, "spin": 0.0}
 N_CHAINS, N_BLOCK = 1000, 250
 
 
@@ -64,49 +66,53 @@ def measure_crossover(rounds: int) -> dict[str, Any]:
     return {"n_chains": N_BLOCK, "share": SHARES, "ratio": ratios}
 
 
-def measure_training(machine: Path) -> dict[str, Any]:
-    """The shares of both layers that change per sweep, every tenth update: bits with bias -5, and spins."""
-    data, results = pm.load_dataset("mnist").data, {}
-    for hidden, bias in (("bit", -5.0), ("spin", 0.0)):
-        rbm = pm.initialize(*LAYERS["visible"], hidden=hidden, hidden_bias=bias, rng=0)
-        steps = pm.training_steps(
-            rbm, data, epochs=30, batch_size=100, gradient=pm.PCD(N_CHAINS, 40), evaluate=[], rng=0
-        )
-        updates, changed = [], []
-        for update, state in enumerate(steps):
-            if update == 1 or (update and update % 10 == 0):
-                updates.append(update)
-                changed.append([round(share, 5) for share in state.chains.changed])
-        results[hidden] = {"update": updates, "changed": changed}
-        state.rbm.save(f"{machine}_{hidden}.safetensors")
-        print(hidden, *(f"{u}: {v:.1%} {h:.1%}" for u, (v, h) in zip(updates, changed, strict=True)))
+def follow_training(machine: Path, hidden: str) -> None:
+    """Record the shares of both layers that change per sweep, every tenth update; go on where it stopped."""
+    data, checkpoint = pm.load_dataset("mnist").data, Path(f"{machine}_{hidden}.checkpoint")
+    start: Any = pm.initialize(*LAYERS["visible"], hidden=hidden, hidden_bias=BIASES[hidden], rng=0)
+    changed: dict[str, list[float]] = {}
+    if checkpoint.exists():
+        start, changed = pm.load_checkpoint(checkpoint), load()["results"]["training"][hidden]
+    for state in pm.training_steps(
+        start, data, epochs=30, batch_size=100, gradient=pm.PCD(N_CHAINS, 40), evaluate=[], rng=0
+    ):
+        update = state.update
+        if update == 1 or (update and update % 10 == 0):
+            changed[str(update)] = [round(share, 5) for share in state.chains.changed]
+            state.save(checkpoint)
+            keep("training", {hidden: changed})
+            print(hidden, update, changed[str(update)], flush=True)
+    state.rbm.save(f"{machine}_{hidden}.safetensors")
+
+
+def drifts(rbm: pm.RBM) -> list[float]:
+    """The largest error of a hidden field after each number of sweeps, over the root mean square of all."""
+    layers, rng = layers_of(rbm), np.random.default_rng(0)
+    weights = layers[0].weights.astype(float)
+    start = run_sweeps(layers, Chains.start(rbm.visible, (N_CHAINS, rbm.n_visible), rng), 301)
+    results = []
+    for n_sweeps in SWEEPS:
+        end = run_sweeps(layers, start, n_sweeps, dense_above=2.0)
+        exact = end.visible.astype(float) @ weights
+        results.append(float(np.max(np.abs(end.fields - exact)) / np.sqrt(np.mean(exact**2))))
     return results
 
 
-def drift(rbm: pm.RBM, n_sweeps: int) -> float:
-    """The largest error of a hidden field after so many sweeps, over their root mean square."""
-    layers, rng = layers_of(rbm), np.random.default_rng(0)
-    start = run_sweeps(layers, Chains.start(rbm.visible, (N_CHAINS, rbm.n_visible), rng), 301)
-    end = run_sweeps(layers, start, n_sweeps, dense_above=2.0)
-    exact = end.visible.astype(float) @ layers[0].weights.astype(float)
-    return float(np.max(np.abs(end.fields - exact)) / np.sqrt(np.mean(exact**2)))
-
-
 def measure_drift(machine: Path) -> dict[str, Any]:
-    """The drift without full products, in either direction; 0 sweeps stands for that of a product itself."""
+    """The drift without full products on fresh machines and the trained ones, in either direction."""
+    machines = {}
+    for hidden, bias in BIASES.items():
+        machines[f"fresh, {hidden}"] = pm.initialize(784, 500, hidden=hidden, hidden_bias=bias, rng=0)
+        trained = Path(f"{machine}_{hidden}.safetensors")
+        if trained.exists():
+            machines[f"trained, {hidden}"] = pm.RBM.load(trained)
     results: dict[str, Any] = {"sweeps": SWEEPS}
-    refresh = gibbs.REFRESH
-    for hidden in ("bit", "spin"):
-        rbm = pm.RBM.load(f"{machine}_{hidden}.safetensors")
+    refresh, gibbs.REFRESH = gibbs.REFRESH, 2**40
+    for name, rbm in machines.items():
         turned = pm.RBM(rbm.weights.T, rbm.hidden_bias, rbm.visible_bias, rbm.hidden, rbm.visible)
-        for name, each in (("hidden", rbm), ("visible", turned)):
-            gibbs.REFRESH = 2**40
-            results[f"{name} fields, {hidden}"] = [drift(each, n) for n in SWEEPS]
-            gibbs.REFRESH = 1
-            results[f"{name} fields, {hidden}, product"] = drift(each, 1)
+        results[name] = np.maximum(drifts(rbm), drifts(turned)).tolist()
+        print(name, results[name], flush=True)
     gibbs.REFRESH = refresh
-    for name, values in results.items():
-        print(name, values)
     return results
 
 
@@ -123,14 +129,14 @@ def draw_figure(results: dict[str, Any]) -> None:
     left.axvline(gibbs.DENSE_ABOVE, color="grey", lw=0.8, ls=":")
     left.set(xlabel="share of units that change", ylabel="time / matrix product", ylim=(0, None))
     left.set_title("Adding changed rows")
-    for (hidden, run), colour in zip(results["training"].items(), ("C0", "C1"), strict=True):
-        changed = np.array(run["changed"])
-        middle.plot(run["update"], changed[:, 0], color=colour, label=f"visible, {hidden} machine")
-        middle.plot(run["update"], changed[:, 1], color=colour, ls="--", label=f"hidden, {hidden} machine")
+    for (hidden, run), colour in zip(results["training"].items(), ("C0", "C1"), strict=False):
+        updates, changed = [int(update) for update in run], np.array(list(run.values()))
+        middle.plot(updates, changed[:, 0], color=colour, label=f"visible, {hidden} machine")
+        middle.plot(updates, changed[:, 1], color=colour, ls="--", label=f"hidden, {hidden} machine")
     middle.set(xlabel="update (PCD-40, MNIST)", ylabel="share that changes per sweep", ylim=(0, None))
     middle.set_title("Units that change")
     for name, values in results["drift"].items():
-        if name != "sweeps" and not name.endswith("product"):
+        if name != "sweeps":
             right.loglog(results["drift"]["sweeps"], values, ".-", label=name)
     right.axhline(1e-5, color="grey", lw=0.8)
     right.axvline(gibbs.REFRESH, color="grey", lw=0.8, ls=":")
@@ -142,25 +148,38 @@ def draw_figure(results: dict[str, Any]) -> None:
     figure.savefig(FIGURE, dpi=150)
 
 
+def load() -> dict[str, Any]:
+    """What was measured so far."""
+    record: dict[str, Any] = (
+        json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"results": {}}
+    )
+    return record
+
+
+def keep(part: str, results: dict[str, Any]) -> None:
+    """Put results beside those that are there."""
+    record = load()
+    record["machine"] = machine_facts("numpy", "numba")
+    record["results"][part] = record["results"].get(part, {}) | results
+    DATA.write_text(json.dumps(record) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("part", choices=["crossover", "training", "drift", "figure"])
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--hidden", nargs="+", choices=list(BIASES), default=list(BIASES))
     parser.add_argument("--machine", type=Path, default=Path("mnist_900"), help="where machines are kept")
     options = parser.parse_args()
     if options.part == "crossover":
-        part: dict[str, Any] = measure_crossover(options.rounds)
+        keep("crossover", measure_crossover(options.rounds))
     elif options.part == "training":
-        part = measure_training(options.machine)
+        for hidden in options.hidden:
+            follow_training(options.machine, hidden)
     elif options.part == "drift":
-        part = measure_drift(options.machine)
-    record = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {"results": {}}
-    if options.part == "figure":
-        draw_figure(record["results"])
-        return
-    record["machine"] = machine_facts("numpy", "numba")
-    record["results"][options.part] = part
-    DATA.write_text(json.dumps(record) + "\n", encoding="utf-8")
+        keep("drift", measure_drift(options.machine))
+    else:
+        draw_figure(load()["results"])
 
 
 if __name__ == "__main__":
