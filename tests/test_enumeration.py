@@ -357,6 +357,7 @@ def test_two_python_threads_at_once():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX's, where other tests have imported it
 def test_forked_child(monkeypatch):
     monkeypatch.setattr(enumeration, "FOR_THREADS", 0)
     arguments = machine(15, 15)

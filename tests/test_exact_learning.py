@@ -341,6 +341,7 @@ def _child(queue, rbm, data):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX's, where other tests have imported it
 def test_a_forked_child_works():
     rbm = draw_machine(13, 12, scale=0.3)
     data = draw_data(rbm, 20)
