@@ -378,8 +378,14 @@ def test_broadcasting_gives_the_scalar_results():
         ({"b": np.inf}, r"^`b` must be finite, got inf\.$"),
         ({"c": np.nan}, r"^`c` must be finite, got nan\.$"),
         ({"c": [0.0, np.nan]}, r"^`c` must be finite, got nan\.$"),
-        ({"visible": "ising"}, r"^`visible` must be a unit type \('spin', 'bit', 'gaussian'\), got 'ising'\.$"),
-        ({"hidden": "binary"}, r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got 'binary'\.$"),
+        (
+            {"visible": "ising"},
+            r"^`visible` must be a unit type \('spin', 'bit', 'gaussian'\), got 'ising'\.$",
+        ),
+        (
+            {"hidden": "binary"},
+            r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got 'binary'\.$",
+        ),
     ],
 )
 def test_errors_by_their_words(arguments, words):

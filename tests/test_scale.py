@@ -289,7 +289,7 @@ def test_finding_never_raises_nor_warns():
         ({"alpha": 1j}, r"^`alpha` must be real, got 1j\.$"),
         ({"c": np.nan}, r"^`c` must be finite, got nan\.$"),
         ({"b": "big"}, r"^`b` must be a real number or an array of them, got 'big'\.$"),
-        ({"hidden": "gaussian"}, r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got 'gaussian'\.$"),
+        ({"hidden": "gauss"}, r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got 'gauss'\.$"),
         ({"visible": 1}, r"^`visible` must be a unit type \('spin', 'bit', 'gaussian'\), got 1\.$"),
     ],
 )
