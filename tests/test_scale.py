@@ -323,3 +323,14 @@ def test_weight_std_is_beta_max_over_the_root_of_the_size(n, m):
     sigma = weight_std(n, m, hidden_bias=-1.0)
     assert isinstance(sigma, float)
     assert np.isclose(sigma, beta_max(m / n, c=-1.0) / np.sqrt(n + m), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(1.0, 1e-12), (0.01, 9.9e-9), (1e-7, 1e-12), (1.0, 9.9e-8)])
+def test_tiny_biases_of_two_symmetric_layers(alpha, c):
+    """A peak narrower than floats can tell is the transition, not a jump."""
+    result = find_beta_max(alpha, hidden="spin", c=c)
+    assert result.status == "transition"
+    assert result.beta == find_beta_max(alpha, hidden="spin").beta
+    near = find_beta_max(1.0, hidden="spin", c=1e-6)
+    assert near.status == "maximum"
+    assert abs(near.beta / np.sqrt(2.0) - 1.0) < 2e-12

@@ -37,6 +37,7 @@ _LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # where saddle points take far l
 _LAST_GAUSSIAN = 15.0
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
+_TINY_BIAS_OF_TWO = 1e-7  # of two symmetric layers of equal size: moves their peak by 1e-14
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
 
 
@@ -270,6 +271,21 @@ def _higher_maximum(machine: Ensemble, start: float, stop: float, height: float,
     return np.nan
 
 
+def _without_tiny_biases(ensemble: Ensemble) -> Ensemble:
+    """Biases that change nothing become zero; between two symmetric layers these are larger, since their
+    peak is the transition but for the square of the bias, and narrower than floats can tell.
+    """
+    sizes = np.abs(ensemble.b), np.abs(ensemble.c)
+    limit = np.full(np.shape(ensemble.alpha), _TINY_BIAS)
+    if ensemble.visible.symmetric and ensemble.hidden.symmetric:
+        pair = _TINY_BIAS_OF_TWO * np.minimum(np.sqrt(ensemble.alpha), 1.0 / np.sqrt(ensemble.alpha))
+        limit = np.where((sizes[0] < pair) & (sizes[1] < pair), pair, limit)
+    if not ((sizes[0] < limit) | (sizes[1] < limit)).any():
+        return ensemble
+    b, c = (np.where(np.abs(bias) < limit, 0.0, bias) for bias in (ensemble.b, ensemble.c))
+    return replace(ensemble, b=b, c=c)
+
+
 def find_beta_max(
     alpha: Any,
     *,
@@ -284,9 +300,7 @@ def find_beta_max(
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
     shape = np.shape(given.alpha)
     ensemble, scale = given.raveled().standardized()
-    if ((np.abs(ensemble.b) < _TINY_BIAS) | (np.abs(ensemble.c) < _TINY_BIAS)).any():
-        b, c = (np.where(np.abs(bias) < _TINY_BIAS, 0.0, bias) for bias in (ensemble.b, ensemble.c))
-        ensemble = replace(ensemble, b=b, c=c)
+    ensemble = _without_tiny_biases(ensemble)
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         ensemble = ensemble.exchanged()
     closed = np.asarray((ensemble.symmetric_v & ensemble.symmetric_h) | _two_gaussians(ensemble))
