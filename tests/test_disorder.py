@@ -19,13 +19,7 @@ def test_enumerated_average_is_the_difference_of_magnetizations():
     rng = np.random.default_rng(0)
     w = rng.normal(0.0, 0.5, (4, 3))
 
-    def mean(b, c):
-        return pm.exact_moments(pm.RBM(w, np.full(4, b), np.full(3, c))).visible.sum() / 7
-
     step, c = 1e-3, -0.5
-    slope = sum(
-        s * t * mean(s * step, c + t * step) for s in (1, -1) for t in (1, -1)
-    ) / (4 * step**2)  # fmt: skip
     # one machine is not symmetric: average over all flips of visible units with their rows
     flips = np.array(np.meshgrid(*[[1.0, -1.0]] * 4)).reshape(4, -1).T
     by_flips = 0.0
@@ -44,7 +38,6 @@ def test_enumerated_average_is_the_difference_of_magnetizations():
         s * t * mean_flipped(s * step, c + t * step) for s in (1, -1) for t in (1, -1)
     ) / (4 * step**2)  # fmt: skip
     assert by_flips == pytest.approx(expected, rel=1e-4)
-    assert np.isfinite(slope)
 
 
 def test_small_machines_approach_the_theory():
