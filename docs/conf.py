@@ -20,4 +20,5 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
 os.environ["TTY_COMPATIBLE"] = "0"  # no bars and colours from commands in cells
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # for !paramagnet
+# For `!paramagnet`, should the environment not be activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

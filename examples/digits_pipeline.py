@@ -21,7 +21,7 @@ def main() -> None:
         images, digits, test_size=360, stratify=digits, random_state=1
     )
     machine = RBMTransformer(100, n_iter=20, gradient=pm.CD(1), random_state=0).fit(learned)
-    print(f"log-likelihood of the test images: {machine.score(held_out):.2f} +- {machine.score_error_:.2f} nats")
+    print(f"log-likelihood per test image: {machine.score(held_out):.2f} +- {machine.score_error_:.2f} nats")
     for name, transform in (("pixels", machine.binarizer_.apply), ("features", machine.transform)):
         classifier = LogisticRegression(max_iter=5000).fit(transform(learned[:LABELLED]), known[:LABELLED])
         accuracy = classifier.score(transform(held_out), truth)

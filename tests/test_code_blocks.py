@@ -1,6 +1,6 @@
 """Every fenced block of README and docs is run, here or when the site is built; a block that is not fails.
 
-Python: the blocks of a page one after the other in one process and an empty folder, after what `PREPARED` says.
+Python: the blocks of a page one after the other, in one process and a folder of its own, after `PREPARED`.
 Commands: run, except for those in `PARSED_ONLY`, whose arguments are checked. TOML: read as specifications.
 Cells of the tutorials are run by the build, which fails with them.
 """
@@ -104,6 +104,11 @@ def blocks_of(page: str) -> list[Block]:
     return found
 
 
+def prose_of(page: str) -> str:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.sub(r"^(`{3,})[^\n]*\n.*?^\1`*$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
 def in_language(page: str, language: str) -> list[Block]:
     return [block for block in blocks_of(page) if block.language == language]
 
@@ -127,8 +132,8 @@ def test_every_block_is_of_a_kind_that_is_run(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_code_is_fenced(page):
     """Indented code would not be run."""
-    text = re.sub(r"^(`{3,})[^\n]*\n.*?^\1`*$", "", (ROOT / page).read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    assert not re.findall(r"^    (?:import |from |pm\.|\w+ = pm\.|paramagnet |pip |print\().*", text, flags=re.MULTILINE)
+    code = r"^    (?:import |from |pm\.|\w+ = pm\.|paramagnet |pip |print\().*"
+    assert not re.findall(code, prose_of(page), flags=re.MULTILINE)
 
 
 def write_inputs(folder: Path) -> None:
