@@ -365,7 +365,7 @@ def _sweep(
     Without ``gradient``, row ``a`` sums to ``rows[a] * 2**row_power[a // 4]``. With it, ``rows`` and
     ``columns`` are tables of the weights without factor ``j``, and in slot ``m`` of the whole weights,
     divided by ``2**reference``; ``columns`` is added to. Local names because an attribute costs a reference
-    count.
+    count. Callers pass no literals: Numba would compile it for each.
     """
     entries, scale, groups, pairwise = t.rows, t.scale, t.groups, t.pairwise
     factors, weight, prefix, partial, unit, pairs = s.factors, s.weight, s.prefix, s.partial, s.unit, s.pairs
@@ -472,7 +472,7 @@ def sum_weights(
     row_power, none = np.zeros(last, np.int64), np.empty(0)
     for block in range(blocks[0], blocks[1]):
         n_columns = _set_columns(t, s, block)
-        _sweep(t, s, n_columns, first, last, False, 0, rows, row_power, none)
+        _sweep(t, s, n_columns, first, last, none.size > 0, np.int64(0), rows, row_power, none)
         highest, total = row_power[first], 0.0
         for q in range(first, last):
             highest = max(highest, row_power[q])
@@ -504,7 +504,7 @@ def sum_moments(
     for block in range(blocks[0], blocks[1]):
         columns[:] = 0.0
         n_columns = _set_columns(t, s, block)
-        _sweep(t, s, n_columns, 0, n_quads, True, reference, rows, none, columns)
+        _sweep(t, s, n_columns, np.int64(0), n_quads, columns.size > 0, reference, rows, none, columns)
 
         # Fold by the highest bit: the upper half is the sum over s_i = 1; then add it to the lower half.
         n = n_quads
