@@ -2,8 +2,8 @@
 
     python benchmarks/overview_figure.py [--results results]
 
-Left, the layer correlation of a 784 x 500 machine against sigma, for three hidden biases, with the scales that
-schemes and packages start from. Right, every setting of the paper that has records: how much the training
+Left, the layer correlation of a 784 x 500 machine against sigma, for three hidden biases, with the scales
+that schemes and packages start from. Right, every setting of the paper that has records: how much the training
 log-likelihood after the last epoch falls short of that from beta_max, for the five gains.
 """
 
@@ -90,7 +90,9 @@ def draw_theory(axis: Any) -> None:
 
 def losses(folder: Path) -> Iterator[tuple[str, list[float], list[float], list[float]]]:
     """For every setting: the set, the gains, the difference to beta_max and its standard error."""
-    records = [r for r in read_results(folder) if r.dataset in SETS and not r.sweep.endswith(("datasets", "long"))]
+    records = [
+        r for r in read_results(folder) if r.dataset in SETS and not r.sweep.endswith(("datasets", "long"))
+    ]
     for setting, starts in sorted(group_runs(records).items()):
         if BETA_MAX not in starts:
             continue
@@ -102,7 +104,7 @@ def losses(folder: Path) -> Iterator[tuple[str, list[float], list[float], list[f
                 difference = paired_difference(values_at(starts[Start(gain=gain)], last), ours)
                 gains.append(gain)
                 means.append(difference.mean)
-                errors.append(difference.std / np.sqrt(difference.n_trials) if difference.n_trials > 1 else 0.0)
+                errors.append(np.nan_to_num(difference.error))
         yield setting.dataset, gains, means, errors
 
 
@@ -121,7 +123,9 @@ def draw_training(axis: Any, folder: Path) -> None:
     axis.set_xscale("log", base=2)
     axis.set_xticks(GAINS, ["1/4", "1/2", "1", "2", "4"])
     axis.set_yscale("symlog", linthresh=0.1, linscale=1.0)
-    axis.set_yticks([0.1, 0, -0.1, -1, -10], ["+0.1", "0", "\N{MINUS SIGN}0.1", "\N{MINUS SIGN}1", "\N{MINUS SIGN}10"])
+    axis.set_yticks(
+        [0.1, 0, -0.1, -1, -10], ["+0.1", "0", "\N{MINUS SIGN}0.1", "\N{MINUS SIGN}1", "\N{MINUS SIGN}10"]
+    )
     axis.set_xlabel(r"initial $\sigma$ over that of the theory")
     axis.set_ylabel("training log-likelihood at the end,\nagainst the theory's start (nats)")
     axis.set_ylim(-30, 0.15)
@@ -135,7 +139,9 @@ def main() -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     options = parser.parse_args()
     pyplot.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False})

@@ -44,4 +44,4 @@ autodoc_mock_imports = [
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # a signature of names and defaults is one that can be read
 default_role = "py:obj"  # `name` in a docstring is a link where the name is documented
-maximum_signature_line_length = 76
+maximum_signature_line_length = 130
