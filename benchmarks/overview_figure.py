@@ -3,8 +3,8 @@
     python benchmarks/overview_figure.py [--results results]
 
 Left, the layer correlation of a 784 x 500 machine against sigma, for three hidden biases, with the scales
-that schemes and packages start from. Right, every setting of the paper that has records: how much the training
-log-likelihood after the last epoch falls short of that from beta_max, for the five gains.
+that schemes and packages start from. Right, every setting of the paper that has records: how far the
+training log-likelihood after the last epoch falls short of that from beta_max, for the five gains.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def losses(folder: Path) -> Iterator[tuple[str, list[float], list[float], list[f
 
 def draw_training(axis: Any, folder: Path) -> None:
     """What a start at another scale costs at the end of training."""
-    shown = set()
+    shown: set[str] = set()
     for dataset, gains, means, errors in losses(folder):
         name, colour, mark = SETS[dataset]
         label = None if name in shown else name
@@ -128,7 +128,8 @@ def draw_training(axis: Any, folder: Path) -> None:
     )
     axis.set_xlabel(r"initial $\sigma$ over that of the theory")
     axis.set_ylabel("training log-likelihood at the end,\nagainst the theory's start (nats)")
-    axis.set_ylim(-30, 0.15)
+    low, high = axis.get_ylim()
+    axis.set_ylim(3 * low, max(high, 0.15))
     axis.legend(loc="lower left", fontsize=10, title="training, the paper's settings")
 
 
