@@ -53,10 +53,10 @@ def record(name: str) -> Any:
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["results"]
 
 
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """A table; with ``numbers`` all columns but the first are aligned to the right."""
+    rule = ["---", *(["---:" if numbers else "---"] * (len(head) - 1))]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [head, rule, *rows])
 
 
 def seconds(value: float) -> str:
@@ -180,7 +180,7 @@ def chains_cost() -> str:
         for n in (100, 1000)
         for k in (1, 40)
     ]
-    return markdown(["PCD update, 784 x 500", "time"], rows)
+    return markdown(["PCD update, 784 x 500", "time"], rows, numbers=True)
 
 
 def temperatures() -> str:
@@ -192,7 +192,9 @@ def temperatures() -> str:
         points = methods["mAIS, hidden layer summed out"]
         counts = [p["n_temperatures"] for p in points]
         rows.append([name, *(f"{p['rms_error']:.3f} ({p['stated_error']:.3f})" for p in points)])
-    return markdown(["machine, after 300 updates", *(f"{n} temperatures" for n in counts)], rows)
+    return markdown(
+        ["machine, after 300 updates", *(f"{n} temperatures" for n in counts)], rows, numbers=True
+    )
 
 
 # From the theory
@@ -259,7 +261,7 @@ def gains() -> str:
         if (setting.dataset, setting.c) == ("mnist", -2.5):
             cells[0] = "(misprint)"  # see the report
         rows.append([machine_name(setting), *cells])
-    return markdown(["training, the paper's tables", *GAIN_NAMES], rows)
+    return markdown(["training, the paper's tables", *GAIN_NAMES], rows, numbers=True)
 
 
 def gains_held_out() -> str:
@@ -274,7 +276,7 @@ def gains_held_out() -> str:
             cells.append(with_error(difference))
         if any(cells):
             rows.append([machine_name(setting), *cells])
-    return markdown(["held-out points, our runs", *GAIN_NAMES], rows)
+    return markdown(["held-out points, our runs", *GAIN_NAMES], rows, numbers=True)
 
 
 def with_error(difference: Summary) -> str:
@@ -302,7 +304,7 @@ def hidden_units() -> str:
     for name, (epoch, settings) in machines().items():
         values = [printed.get((s, epoch), {}).get(1.0) for s in settings]
         rows.append([name, *("" if value is None else f"{value:.2f}" for value in values)])
-    return markdown(["training, the paper's tables", *KINDS.values()], rows)
+    return markdown(["training, the paper's tables", *KINDS.values()], rows, numbers=True)
 
 
 def hidden_units_held_out() -> str:
@@ -321,7 +323,7 @@ def hidden_units_held_out() -> str:
 def drop_empty(head: list[str], rows: list[list[str]]) -> str:
     """A table without the columns that nothing stands in."""
     kept = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
-    return markdown([head[i] for i in kept], [[row[i] for i in kept] for row in rows])
+    return markdown([head[i] for i in kept], [[row[i] for i in kept] for row in rows], numbers=True)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -18,6 +18,7 @@ html_extra_path = ["site"]  # pages that are copied as they are: calculator/
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 
+highlight_language = "text"  # blocks without a language are formulas
 html_title = "paramagnet"
 templates_path = ["templates"]
 html_sidebars = {
@@ -25,8 +26,8 @@ html_sidebars = {
         "sidebar/brand.html",
         "sidebar/search.html",
         "sidebar/scroll-start.html",
-        "sidebar/navigation.html",
         "sidebar/calculator.html",
+        "sidebar/navigation.html",
         "sidebar/scroll-end.html",
     ]
 }
@@ -44,4 +45,3 @@ autodoc_mock_imports = [
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # a signature of names and defaults is one that can be read
 default_role = "py:obj"  # `name` in a docstring is a link where the name is documented
-maximum_signature_line_length = 130
