@@ -228,13 +228,13 @@ def test_every_public_name_is_on_the_page_of_the_api():
     assert set(named) == (set(paramagnet.__all__) - {"__version__"}) | public
 
 
-def test_docstring_sections_become_fields_for_sphinx(monkeypatch):
+def test_docstring_sections_become_lists_for_sphinx(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
     extension = importlib.import_module("docstrings")
     assert doctest.testmod(extension).failed == 0
     lines = inspect.getdoc(paramagnet.load_dataset).splitlines()
-    fields = [line for line in extension.as_field_lists(lines) if line.startswith(":param ")]
-    names = [name for line in fields for name in line.split(":")[1].removeprefix("param ").split(", ")]
+    items = [line.partition(" -- ")[0] for line in extension.as_lists(lines) if line.startswith("    * **")]
+    names = re.findall(r"\*\*(\w+)\*\*", "".join(items).replace("\\", ""))
     assert names == list(inspect.signature(paramagnet.load_dataset).parameters)
 
 

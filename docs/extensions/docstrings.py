@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import re
 
-SECTIONS = {"Parameters": "param", "Attributes": "ivar"}
+SECTIONS = ("Parameters", "Attributes")
 _ITEM = re.compile(r"(\w+(?:, \w+)*) : (.*)")
 
 
-def as_field_lists(lines: list[str]) -> list[str]:
-    """The docstring with each section as a list of fields.
+def as_lists(lines: list[str]) -> list[str]:
+    r"""The docstring with each section as a list.
 
-    >>> as_field_lists(["Sum.", "", "Parameters", "----------", "a, b : the terms,", "    both", "", "More."])
-    ['Sum.', '', ':param a, b: the terms,', '    both', '', 'More.']
+    >>> lines = ["Sum.", "", "Parameters", "----------", "a, b_ : the terms,", "    both", "", "More."]
+    >>> print("\n".join(as_lists(lines)))
+    Sum.
+    <BLANKLINE>
+    :Parameters:
+        * **a**, **b\_** -- the terms,
+          both
+    <BLANKLINE>
+    More.
     """
     result: list[str] = []
-    field = ""
-    skip = False
+    inside = skip = False
     for here, following in zip(lines, [*lines[1:], ""], strict=True):
         if skip:
             skip = False
         elif here in SECTIONS and set(following) == {"-"}:
-            field, skip = SECTIONS[here], True
-        elif field and (item := _ITEM.fullmatch(here)):
-            result.append(f":{field} {item[1]}: {item[2]}")
+            inside = skip = True
+            result.append(f":{here}:")
+        elif inside and (item := _ITEM.fullmatch(here)):
+            names = item[1].replace("_", r"\_").split(", ")
+            result.append(f"    * {', '.join(f'**{name}**' for name in names)} -- {item[2]}")
+        elif inside and here:
+            result.append(f"      {here.strip()}")
         else:
-            if not here:
-                field = ""
+            inside = False
             result.append(here)
     return result
 
@@ -35,7 +44,7 @@ def setup(app):
     """Called by Sphinx."""
 
     def process(app, what, name, obj, options, lines):
-        lines[:] = as_field_lists(lines)
+        lines[:] = as_lists(lines)
 
     app.connect("autodoc-process-docstring", process)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
