@@ -17,7 +17,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARAMAGNET_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-slow lint bench bench-peers docs sweep wheel clean
+.PHONY: demo test test-slow lint bench bench-peers docs tables sweep wheel clean
 
 demo: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce toy --quick --out demo-output
@@ -44,6 +44,11 @@ bench-peers: $(PEERS)/.installed
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# Tables and the figure of README and the site that are made from records.
+tables: $(STAMP)
+	$(BIN)/python benchmarks/document_tables.py
+	$(BIN)/python benchmarks/overview_figure.py
 
 # Long computations whose records are committed; each skips what is already there. Set JOBS (processes) and
 # MINUTES (stop after so many; unfinished runs are saved and go on next time) as you like.

@@ -2,15 +2,50 @@
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "extensions"))
 
 project = "paramagnet"
 author = "the paramagnet developers"
+copyright = "2026, the paramagnet developers"
 extensions = ["myst_nb"]
+extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "docstrings"]
 html_theme = "furo"
 exclude_patterns = ["_build"]
 html_extra_path = ["site"]  # pages that are copied as they are: calculator/
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+
+highlight_language = "text"  # blocks without a language are formulas
+html_title = "paramagnet"
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/calculator.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+
+# MathJax comes with the site: one file, no fonts to fetch, nothing from the network when a page is read.
+MATHJAX = Path(find_spec("sphinx-mathjax-offline").submodule_search_locations[0]) / "static" / "mathjax"
+mathjax_path = "tex-svg-full.js"
+html_static_path = ["static", str(MATHJAX / mathjax_path)]
+html_css_files = ["site.css"]
+
+# The adapters' pages are written whether or not the packages they adapt to are installed.
+autodoc_mock_imports = [
+    name for name in ("torch", "jax", "sklearn", "h5py", "matplotlib") if not find_spec(name)
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # a signature of names and defaults is one that can be read
+default_role = "py:obj"  # `name` in a docstring is a link where the name is documented
 
 # The tutorials are run while they are built, in empty folders; what fails there fails the build.
 nb_execution_mode = "force"

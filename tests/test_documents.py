@@ -1,9 +1,11 @@
-"""What README and docs say is true: the example runs, the equation map is complete, links exist."""
+"""What README and docs say is true: the example runs, maps are complete, links and tables hold."""
 
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import importlib
+import inspect
 import json
 import os
 import re
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import paramagnet
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec, read_spec
 from paramagnet.experiments.store import RunRecord
@@ -162,14 +165,77 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md")))]
-)
-def test_links_and_figures_exist(name):
+PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def without_code(text):
+    return re.sub(r"^(`{3,})[^\n]*\n.*?^\1`*$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors_of(path):
+    headings = re.findall(
+        r"^#{1,3} (.+)$", without_code(path.read_text(encoding="utf-8")), flags=re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_anchors_and_figures_exist(name):
     path = ROOT / name
-    for target in re.findall(r"\]\(([^)#]+)", path.read_text(encoding="utf-8")):
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+    text = without_code(path.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:")):
+            continue
+        file, _, anchor = target.partition("#")
+        linked = path.parent / file if file else path
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors_of(linked), target
+    for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is
+        assert (ROOT / "docs" / "site" / target).is_file(), target
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if "tutorials" not in name])
+def test_records_and_scripts_that_a_page_names_exist(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = re.findall(r"`(?:python )?((?:benchmarks|results|tests|src|examples)/[\w./*-]+)[^`]*`", text)
+    for pattern in named:
+        assert list(ROOT.glob(pattern.replace("NAME", "*"))) or pattern.startswith("results/."), pattern
+
+
+def test_measured_tables_are_those_of_the_records(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    tables = importlib.import_module("document_tables")
+    found = {}
+    for name in tables.PAGES:
+        found |= tables.blocks((ROOT / name).read_text(encoding="utf-8"))
+    assert set(found) == set(tables.TABLES)
+    for name in set(found) - tables.FROM_RUNS:  # those grow while a sweep is running
+        assert found[name] == tables.TABLES[name]().strip(), f"`make tables` writes {name} again"
+
+
+def test_every_public_name_is_on_the_page_of_the_api():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. (?:auto\w+|py:data):: (\w+)", text, flags=re.MULTILINE)
+    assert len(named) == len(set(named))
+    assert set(paramagnet.__all__) - {"__version__"} <= set(named)
+    modules = (ROOT / "src" / "paramagnet" / "adapters").glob("[a-z]*.py")
+    public = {
+        name
+        for module in modules
+        for name in re.findall(r"^(?:def|class) ([A-Za-z]\w*)", module.read_text("utf-8"), flags=re.MULTILINE)
+    }
+    assert set(named) == (set(paramagnet.__all__) - {"__version__"}) | public
+
+
+def test_docstring_sections_become_lists_for_sphinx(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
+    extension = importlib.import_module("docstrings")
+    assert doctest.testmod(extension).failed == 0
+    lines = inspect.getdoc(paramagnet.load_dataset).splitlines()
+    items = [line.partition(" -- ")[0] for line in extension.as_lists(lines) if line.startswith("    * **")]
+    names = re.findall(r"\*\*(\w+)\*\*", "".join(items).replace("\\", ""))
+    assert names == list(inspect.signature(paramagnet.load_dataset).parameters)
 
 
 def test_table_of_the_adapters_is_the_measured_one(monkeypatch):

@@ -37,10 +37,10 @@ class RBM:
 
     Parameters
     ----------
-    weights : array of shape ``(n_visible, n_hidden)`` visible_bias, hidden_bias : one number for all units
-    of the layer, or one per unit visible, hidden : the unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or
-    ``"gaussian"`` (real numbers; another
-        variance than 1 with ``pm.gaussian(variance)``)
+    weights : array of shape ``(n_visible, n_hidden)``
+    visible_bias, hidden_bias : one number for all units of the layer, or one per unit
+    visible, hidden : the unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or ``"gaussian"`` (real numbers;
+        another variance than 1 with ``pm.gaussian(variance)``)
 
     The arrays are float64, C-ordered, read-only copies of what was passed in.
     """
@@ -164,10 +164,10 @@ class RBM:
             w' = a A w    b'_i = a (b_i + S sum_j w_ij)    c'_j = A (c_j + s sum_i w_ij)
             E_old - E_new = -s sum_i b_i - S sum_j c_j - s S sum_ij w_ij
 
+        so ``log Z_old = log Z_new - (E_old - E_new)``; likelihoods of data in the respective units are equal.
+
         A Gaussian layer can change its variance only (``s = 0``). Densities, and so energies and
         likelihoods, then differ by the Jacobian too, ``ln a`` per unit; ``ln Z`` does not.
-
-        so ``log Z_old = log Z_new - (E_old - E_new)``; likelihoods of data in the respective units are equal.
         """
         new_visible = self.visible if visible is None else as_unit(visible, "visible")
         new_hidden = self.hidden if hidden is None else as_unit(hidden, "hidden")

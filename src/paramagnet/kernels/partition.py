@@ -34,6 +34,7 @@ QUAD = 4 * LANES
 COLUMN_BITS = 6
 COLUMNS = 1 << COLUMN_BITS  # of a block; their factors and sums stay in the first-level cache
 PAGE = 512  # doubles
+LINES = (0, 8, 16, 32, 40, 48, 0, 24, 0)  # cache lines of a page where the working arrays begin
 NOTHING = -(1 << 40)  # the power of two of a column that does not exist
 
 
@@ -230,6 +231,7 @@ class Scratch(NamedTuple):
     power: Any  # that power of two
     prefix: Any  # products of the factors before j, one quad each
     partial: Any  # row sums, HALF numbers each
+    columns: Any  # column sums
     unit: Any  # powers of two split off after each group of factors, one quad each
     quads: Any  # three quads on their way between registers and scalar code, and their bits
     quad_bits: Any
@@ -237,45 +239,52 @@ class Scratch(NamedTuple):
     pair_power: Any
 
 
-@kernel
-def _aligned(size: int, line: int) -> Any:
-    """Uninitialized doubles from the start of the given cache line of a page.
+def space_for(tables: Tables) -> int:
+    """How many doubles `sum_moments` needs beside its small arrays."""
+    m = int(tables.scale.size)
+    return _scratch_size(m, tables.groups.size) + int(tables.row_power.size) * (m + 1)
 
-    A register across two lines is loaded twice. And a load waits for earlier stores whose addresses agree
-    with its own in the last twelve bits: ``line`` keeps the arrays of the inner loops apart. Prefixes 0,
+
+@kernel
+def _scratch_size(m: int, n_borders: int) -> int:
+    """The doubles of `_make_scratch`, gaps included."""
+    return (m + 1) * (QUAD + 2 * COLUMNS + 4 * HALF) + (3 + n_borders) * QUAD + 5 * COLUMNS + 10 * PAGE
+
+
+@kernel
+def _make_scratch(t: Tables, space: Any) -> Any:
+    """The working arrays of one thread, laid out in ``space``, and where they end.
+
+    A register across two cache lines is loaded twice. And a load waits for earlier stores whose addresses
+    agree with its own in the last twelve bits: `LINES` keeps the arrays of the inner loops apart. Prefixes 0,
     factors 8, column sums 16 means: what is loaded for ``j`` shares these bits with stores long past or yet
     to come.
     """
-    return _align(np.empty(size + PAGE), size, line)
-
-
-@kernel
-def _align(buffer: Any, size: int, line: int) -> Any:
-    first = (8 * line - (buffer.ctypes.data >> 3)) & (PAGE - 1)
-    return buffer[first : first + size]
-
-
-def space_for(tables: Tables) -> int:
-    """How many doubles `sum_moments` needs beside its small arrays."""
-    return int(tables.row_power.size * (tables.scale.size + 1)) + PAGE
-
-
-@kernel
-def _make_scratch(t: Tables) -> Scratch:
     m = t.scale.size
-    quads = _aligned(3 * QUAD, 40)
-    return Scratch(
-        _aligned(m * COLUMNS, 8),
-        _aligned(COLUMNS, 0),
-        np.zeros(COLUMNS, np.int64),
-        _aligned(m * QUAD, 0),
-        _aligned((m + 1) * 4 * HALF, 32),
-        _aligned(t.groups.size * QUAD, 48),
-        quads,
-        quads.view(np.int64),
-        _aligned(4 * COLUMNS, 24),
-        np.zeros(4 * COLUMNS, np.int64),
+    sizes = (
+        m * QUAD, m * COLUMNS, (m + 1) * COLUMNS, (m + 1) * 4 * HALF, 3 * QUAD, t.groups.size * QUAD,
+        COLUMNS, 4 * COLUMNS, 0,
+    )  # fmt: skip
+    place = np.empty(len(LINES), np.int64)
+    end = -(space.ctypes.data >> 3) & (PAGE - 1)
+    for i in range(len(LINES)):  # a loop, not calls: each constant argument would be compiled on its own
+        place[i] = end + ((8 * LINES[i] - end) & (PAGE - 1))
+        end = place[i] + sizes[i]
+    prefix, factors, columns, partial, quads, unit, weight, pairs = (
+        space[place[0] : place[0] + sizes[0]],
+        space[place[1] : place[1] + sizes[1]],
+        space[place[2] : place[2] + sizes[2]],
+        space[place[3] : place[3] + sizes[3]],
+        space[place[4] : place[4] + sizes[4]],
+        space[place[5] : place[5] + sizes[5]],
+        space[place[6] : place[6] + sizes[6]],
+        space[place[7] : place[7] + sizes[7]],
     )
+    power, pair_power = np.zeros(COLUMNS, np.int64), np.zeros(4 * COLUMNS, np.int64)
+    bits = quads.view(np.int64)
+    return Scratch(
+        factors, weight, power, prefix, partial, columns, unit, quads, bits, pairs, pair_power
+    ), end
 
 
 @kernel
@@ -356,7 +365,7 @@ def _sweep(
     Without ``gradient``, row ``a`` sums to ``rows[a] * 2**row_power[a // 4]``. With it, ``rows`` and
     ``columns`` are tables of the weights without factor ``j``, and in slot ``m`` of the whole weights,
     divided by ``2**reference``; ``columns`` is added to. Local names because an attribute costs a reference
-    count.
+    count. Callers pass no literals: Numba would compile it for each.
     """
     entries, scale, groups, pairwise = t.rows, t.scale, t.groups, t.pairwise
     factors, weight, prefix, partial, unit, pairs = s.factors, s.weight, s.prefix, s.partial, s.unit, s.pairs
@@ -459,11 +468,11 @@ def sum_weights(
     weights, in any unit.
     """
     t = Tables(*tables)
-    s = _make_scratch(t)
+    s = _make_scratch(t, np.empty(_scratch_size(t.scale.size, t.groups.size)))[0]
     row_power, none = np.zeros(last, np.int64), np.empty(0)
     for block in range(blocks[0], blocks[1]):
         n_columns = _set_columns(t, s, block)
-        _sweep(t, s, n_columns, first, last, False, 0, rows, row_power, none)
+        _sweep(t, s, n_columns, first, last, none.size > 0, np.int64(0), rows, row_power, none)
         highest, total = row_power[first], 0.0
         for q in range(first, last):
             highest = max(highest, row_power[q])
@@ -489,13 +498,13 @@ def sum_moments(
     t = Tables(*tables)
     n_bits, m, n_quads = result.shape[0] - 1, t.scale.size, t.row_power.size // 4
     n_low = min(n_bits - n_row_bits, COLUMN_BITS)
-    s = _make_scratch(t)
-    rows, columns = _align(space, 4 * n_quads * (m + 1), 0), _aligned((m + 1) * COLUMNS, 16)
+    s, end = _make_scratch(t, space)
+    rows, columns = space[end : end + 4 * n_quads * (m + 1)], s.columns
     none, part = np.empty(0, np.int64), np.zeros((n_bits + 1, m + 1))
     for block in range(blocks[0], blocks[1]):
         columns[:] = 0.0
         n_columns = _set_columns(t, s, block)
-        _sweep(t, s, n_columns, 0, n_quads, True, reference, rows, none, columns)
+        _sweep(t, s, n_columns, np.int64(0), n_quads, columns.size > 0, reference, rows, none, columns)
 
         # Fold by the highest bit: the upper half is the sum over s_i = 1; then add it to the lower half.
         n = n_quads

@@ -1,0 +1,361 @@
+"""Write the measured tables of README and the site again, from their records.
+
+    python benchmarks/document_tables.py
+
+A page holds ``<!-- table: NAME -->``, the table, ``<!-- end -->``; what is between is replaced. Tables from
+benchmarks/data and from the theory are kept true by a test; those from results/*.jsonl (`FROM_RUNS`) grow
+with the records and are written again by this command.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import paramagnet as pm
+from paramagnet.experiments.cells import (
+    BETA_MAX,
+    GAINS,
+    Setting,
+    Start,
+    Summary,
+    group_runs,
+    paired_difference,
+    summarize,
+    values_at,
+)
+from paramagnet.experiments.report import read_results
+
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "benchmarks" / "data"
+PAPER = ROOT / "src" / "paramagnet" / "experiments" / "paper" / "log_likelihoods.csv"
+PAGES = ["README.md", "docs/against.md", "docs/choosing.md"]
+SETS = {"toy": "toy", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
+OTHERS = [gain for gain in GAINS if gain != 1.0]
+GAIN_NAMES = ["gain 1/4", "1/2", "2", "4"]
+KINDS = {
+    ("spin", 0.0): "spin",
+    ("bit", 0.0): "bit, c = 0",
+    ("bit", -2.5): "bit, c = -2.5",
+    ("bit", -5.0): "bit, c = -5",
+}
+_BLOCK = re.compile(r"(<!-- table: ([\w-]+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
+
+
+def record(name: str) -> Any:
+    """The results of a benchmark."""
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["results"]
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
+    """A table; with ``numbers`` all columns but the first are aligned to the right."""
+    rule = ["---", *(["---:" if numbers else "---"] * (len(head) - 1))]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [head, rule, *rows])
+
+
+def seconds(value: float) -> str:
+    """Two digits and a unit."""
+    factor, unit = (1e6, "us") if value < 1e-4 else (1e3, "ms") if value < 0.1 else (1.0, "s")
+    return f"{value * factor:.{0 if value * factor >= 10 else 1 if value * factor >= 1 else 2}f} {unit}"
+
+
+def times(value: float) -> str:
+    """A ratio of speeds."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def ratios(result: Any, ours: str, names: dict[str, str]) -> str:
+    """How many times as fast as the others."""
+    return ", ".join(f"{times(result[key] / result[ours])} times {name}" for key, name in names.items())
+
+
+# From benchmarks/data
+
+
+def speed() -> str:
+    """README: the short list."""
+    scale, sums, peers = record("beta_max"), record("enumeration"), record("peers")
+    one = scale["beta_max(1, c=0)"]
+    torch = {
+        "rbms": "`rbms` 0.5.0",
+        "torch.bernoulli": "`torch.bernoulli`",
+        "torch in place": "PyTorch in place",
+    }
+    pcd, pcd1 = peers["PCD-40 update, fresh, 1000 chains"], peers["PCD-1 update, weak, 100 chains"]
+    step = peers["one temperature, fresh, 1000 chains"]["seconds"]
+    textbook = {"textbook NumPy": "textbook NumPy", "textbook PyTorch": "the same in PyTorch"}
+    rows = [
+        (
+            "`beta_max`, one machine",
+            seconds(one["paramagnet"]),
+            ratios(one, "paramagnet", {"plain": "a plain implementation"}),
+        ),
+        *(
+            (
+                f"exact gradient with ln Z, {size}",
+                seconds(sums[size]["paramagnet"]),
+                ratios(sums[size], "paramagnet", textbook),
+            )
+            for size in ("16 x 32", "20 x 20")
+        ),
+        (
+            "PCD-40 update, 784 x 500, 1000 chains",
+            seconds(pcd["seconds"]["paramagnet"]),
+            ratios(pcd["seconds"], "paramagnet", torch),
+        ),
+        (
+            "PCD-1 update, 784 x 500, 100 chains",
+            seconds(pcd1["seconds"]["paramagnet"]),
+            ratios(pcd1["seconds"], "paramagnet", {**torch, "scikit-learn": "scikit-learn"}) + ": slower",
+        ),
+        (
+            "one temperature of mAIS, 784 x 500, 1000 chains",
+            seconds(step["mAIS"]),
+            ratios(step, "mAIS", {"AIS of rbms": "the AIS of `rbms`"}),
+        ),
+    ]
+    return markdown(["what", "time", "speed against others"], rows)
+
+
+def peers_speed() -> str:
+    """Against other packages: all that was timed."""
+    others = ["rbms", "scikit-learn", "torch.bernoulli", "torch in place"]
+    rows = []
+    for what, result in record("peers").items():
+        clock = result["seconds"]
+        if "mAIS" in clock:
+            cells = [seconds(clock["mAIS"]), seconds(clock["AIS of rbms"]), "", "", ""]
+            what = what.replace("one temperature", "one temperature of mAIS (rbms: AIS)")
+        else:
+            cells = [seconds(clock[name]) if name in clock else "" for name in ("paramagnet", *others)]
+        best = min(result["seconds"].values())
+        ours = result["seconds"].get("paramagnet", result["seconds"].get("mAIS"))
+        cells[0] = f"**{cells[0]}**" if ours == best else cells[0]
+        rows.append([what, *cells])
+    head = [
+        "784 x 500, bits in both layers",
+        "paramagnet",
+        "rbms",
+        "scikit-learn",
+        "torch.bernoulli",
+        "PyTorch in place",
+    ]
+    return markdown(head, rows)
+
+
+def exact_cost() -> str:
+    """Choosing: what exact sums cost."""
+    result = record("enumeration")
+    two = {size: result[f"threads {size}"]["threads 2"] for size in ("20 x 20", "20 x 30", "22 x 30")}
+    rows = [
+        [
+            size,
+            seconds(result[size]["paramagnet"]),
+            seconds(result[size]["log Z only"]),
+            seconds(two[size]) if size in two else "",
+        ]
+        for size in ("16 x 16", "16 x 32", "20 x 20", "20 x 30")
+    ]
+    rows.append(["22 x 30", seconds(result["threads 22 x 30"]["threads 1"]), "", seconds(two["22 x 30"])])
+    rows.append(["24 x 30", seconds(result["growth"]["k = 24"]), "", ""])
+    return markdown(
+        ["smaller x larger layer", "exact gradient and ln Z", "ln Z alone", "gradient, two threads"], rows
+    )
+
+
+def chains_cost() -> str:
+    """Choosing: what chains cost."""
+    result = record("peers")
+    rows = [
+        [
+            f"{n} chains, {k} sweep{'s' if k > 1 else ''}",
+            seconds(result[f"PCD-{k} update, weak, {n} chains"]["seconds"]["paramagnet"]),
+        ]
+        for n in (100, 1000)
+        for k in (1, 40)
+    ]
+    return markdown(["PCD update, 784 x 500", "time"], rows, numbers=True)
+
+
+def temperatures() -> str:
+    """Choosing: errors of ln Z against the number of temperatures."""
+    trained = record("likelihood")["methods"]["machines"]
+    rows = []
+    counts: list[int] = []
+    for name, methods in trained.items():
+        points = methods["mAIS, hidden layer summed out"]
+        counts = [p["n_temperatures"] for p in points]
+        rows.append([name, *(f"{p['rms_error']:.3f} ({p['stated_error']:.3f})" for p in points)])
+    return markdown(
+        ["machine, after 300 updates", *(f"{n} temperatures" for n in counts)], rows, numbers=True
+    )
+
+
+# From the theory
+
+
+def schemes() -> str:
+    """Against other packages: where everyone starts."""
+    rows = []
+    for s in pm.compare_schemes(784, 500):
+        value = f"{s.correlation:.1%}" if s.correlation >= 1e-3 else "below 0.1%"
+        correlation = "" if math.isnan(s.correlation) else value.replace("%", " %")
+        rows.append([s.name, f"{s.visible}, {s.hidden}", f"{s.sigma:.3g}", f"{s.to_ours:.2g}", correlation])
+    return markdown(
+        ["scheme or package", "its units", "sigma", "over ours", "layer correlation over its maximum"], rows
+    )
+
+
+# From results/*.jsonl and the paper's tables
+
+
+@cache
+def paper_values() -> dict[tuple[Setting, int], dict[float, float]]:
+    """The paper's log-likelihoods by setting, epoch and gain."""
+    found: dict[tuple[Setting, int], dict[float, float]] = {}
+    with PAPER.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["beta_over_beta_max"]:
+                c = float(row["c"])
+                setting = Setting(row["dataset"], int(row["n"]), int(row["m"]), "spin", row["hidden"], c)
+                gain, value = float(row["beta_over_beta_max"]), float(row["log_likelihood"])
+                found.setdefault((setting, int(row["epoch"])), {})[gain] = value
+    return found
+
+
+def last_epochs() -> dict[Setting, int]:
+    """Where the paper's tables end."""
+    result: dict[Setting, int] = {}
+    for setting, epoch in paper_values():
+        result[setting] = max(epoch, result.get(setting, 0))
+    return result
+
+
+@cache
+def runs() -> dict[Setting, dict[Start, list[Any]]]:
+    """Our runs of the paper's settings."""
+    records = read_results(ROOT / "results")
+    return group_runs(r for r in records if not r.sweep.endswith(("datasets", "long")))
+
+
+def machine_name(setting: Setting) -> str:
+    """Data, sizes, hidden units."""
+    bias = f", c = {setting.c:g}" if setting.hidden == "bit" else ""
+    name = SETS[setting.dataset]
+    return f"{name}, {setting.n_visible} x {setting.n_hidden}, {setting.hidden}{bias}"
+
+
+def gains() -> str:
+    """Choosing: what another gain costs, by the paper's tables."""
+    printed = paper_values()
+    rows = []
+    for setting, epoch in last_epochs().items():
+        values = printed[setting, epoch]
+        cells = [f"{values[g] - values[1.0]:+.2f}" for g in OTHERS]
+        if (setting.dataset, setting.c) == ("mnist", -2.5):
+            cells[0] = "(misprint)"  # see the report
+        rows.append([machine_name(setting), *cells])
+    return markdown(["training, the paper's tables", *GAIN_NAMES], rows, numbers=True)
+
+
+def gains_held_out() -> str:
+    """Choosing: the same for held-out points, by our runs."""
+    rows = []
+    for setting, epoch in last_epochs().items():
+        starts = runs().get(setting, {})
+        cells = []
+        for start in (Start(gain=g) for g in OTHERS):
+            here, ours = (values_at(starts.get(s, []), epoch, "held_out") for s in (start, BETA_MAX))
+            difference = paired_difference(here, ours)
+            cells.append(with_error(difference))
+        if any(cells):
+            rows.append([machine_name(setting), *cells])
+    return markdown(["held-out points, our runs", *GAIN_NAMES], rows, numbers=True)
+
+
+def with_error(difference: Summary) -> str:
+    """A mean with its standard error where there is one."""
+    if not difference.n_finite:
+        return ""
+    error = "1 trial" if math.isnan(difference.error) else f"{difference.error:.2f}"
+    return f"{difference.mean:+.2f} ({error})"
+
+
+def machines() -> dict[str, tuple[int, list[Setting]]]:
+    """Data and sizes, the last epoch, and the settings that differ in the hidden units."""
+    found: dict[str, tuple[int, list[Setting]]] = {}
+    for s, epoch in last_epochs().items():
+        name = f"{SETS[s.dataset]}, {s.n_visible} x {s.n_hidden}, {epoch} epochs"
+        settings = [Setting(s.dataset, s.n_visible, s.n_hidden, "spin", hidden, c) for hidden, c in KINDS]
+        found.setdefault(name, (epoch, settings))
+    return found
+
+
+def hidden_units() -> str:
+    """Choosing: hidden units and bias at beta_max, by the paper's tables."""
+    printed = paper_values()
+    rows = []
+    for name, (epoch, settings) in machines().items():
+        values = [printed.get((s, epoch), {}).get(1.0) for s in settings]
+        rows.append([name, *("" if value is None else f"{value:.2f}" for value in values)])
+    return markdown(["training, the paper's tables", *KINDS.values()], rows, numbers=True)
+
+
+def hidden_units_held_out() -> str:
+    """Choosing: the same for held-out points, by our runs."""
+    rows = []
+    for name, (epoch, settings) in machines().items():
+        cells = []
+        for s in settings:
+            value = summarize(values_at(runs().get(s, {}).get(BETA_MAX, []), epoch, "held_out").values())
+            cells.append(f"{value.mean:.2f}" if value.n_finite else "")
+        if any(cells):
+            rows.append([name, *cells])
+    return drop_empty(["held-out points, our runs", *KINDS.values()], rows)
+
+
+def drop_empty(head: list[str], rows: list[list[str]]) -> str:
+    """A table without the columns that nothing stands in."""
+    kept = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
+    return markdown([head[i] for i in kept], [[row[i] for i in kept] for row in rows], numbers=True)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "speed": speed,
+    "peers-speed": peers_speed,
+    "exact-cost": exact_cost,
+    "chains-cost": chains_cost,
+    "temperatures": temperatures,
+    "schemes": schemes,
+    "gains": gains,
+    "gains-held-out": gains_held_out,
+    "hidden-units": hidden_units,
+    "hidden-units-held-out": hidden_units_held_out,
+}
+FROM_RUNS = {"gains-held-out", "hidden-units-held-out"}
+
+
+def blocks(text: str) -> dict[str, str]:
+    """The tables that a page holds, by name."""
+    return {match[2]: match[3].strip() for match in _BLOCK.finditer(text)}
+
+
+def main() -> None:
+    """Write the tables again."""
+    for name in PAGES:
+        path = ROOT / name
+        old = path.read_text(encoding="utf-8")
+        new = _BLOCK.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[4]}", old)
+        if new != old:
+            path.write_text(new, encoding="utf-8")
+            print(name)
+
+
+if __name__ == "__main__":
+    main()
