@@ -82,8 +82,9 @@ $(SWEEP_STAMP): $(STAMP)
 	touch $@
 endif
 
-$(VENV)/.docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --group docs
+# The tutorials run while the pages are built, so they need every extra.
+$(VENV)/.docs: pyproject.toml | $(VENV)/.pip $(VENV)/.torch
+	$(BIN)/python -m pip install --quiet --group docs --editable ".[all]"
 	touch $@
 
 $(PEERS)/.installed: pyproject.toml

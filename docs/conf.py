@@ -1,5 +1,6 @@
 """Sphinx configuration: `make docs`."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ sys.path.insert(0, str(HERE / "extensions"))
 project = "paramagnet"
 author = "the paramagnet developers"
 copyright = "2026, the paramagnet developers"
-extensions = ["myst_parser"]
+extensions = ["myst_nb"]
 extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "docstrings"]
 html_theme = "furo"
 exclude_patterns = ["_build"]
@@ -45,3 +46,14 @@ autodoc_mock_imports = [
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # a signature of names and defaults is one that can be read
 default_role = "py:obj"  # `name` in a docstring is a link where the name is documented
+
+# The tutorials are run while they are built, in empty folders; what fails there fails the build.
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+os.environ["TTY_COMPATIBLE"] = "0"  # no bars and colours from commands in cells
+# For `!paramagnet`, should the environment not be activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

@@ -27,7 +27,7 @@ from paramagnet.experiments.document import (
 )
 from paramagnet.experiments.figures import draw_learning_curves, draw_long_run
 from paramagnet.experiments.paper import PAPER_TABLES
-from paramagnet.experiments.report import judge_results, make_report, read_results, write_report
+from paramagnet.experiments.report import judge_results, make_report, read_results, sheets_of, write_report
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import paper_cells
 from paramagnet.plots import figure_as_svg
@@ -179,6 +179,16 @@ def test_own_sweeps_have_a_section():
     records = as_printed(TOY, table="", sweep="mine", dataset="beans.csv")
     titles = [section.title for section in make_report(records, figures=False).sections]
     assert titles == ["Verdict", "What was run", "Sweep mine", "Misprints in the paper", "What is missing"]
+
+
+def test_the_terminal_shows_tables_of_own_sweeps_too():
+    mine = as_printed(TOY, table="", sweep="mine", dataset="beans.csv")
+    records = [*as_printed(TOY), *(replace(record, digest=f"m{record.digest}") for record in mine)]
+    titles = [sheet.title for sheet in sheets_of(records, ["mine"])]
+    assert titles
+    assert titles == sorted(titles)
+    assert all(title.startswith("beans.csv, 20 spin and ") for title in titles)
+    assert not any("beans" in sheet.title for sheet in sheets_of(records, ["toy_bit_c0"]))
 
 
 def test_spread_over_draws_of_the_toy_data_has_a_section():

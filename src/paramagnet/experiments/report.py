@@ -20,6 +20,8 @@ from paramagnet.experiments.report_sections import (
     draws_section,
     figure_sections,
     judged_table,
+    own_names,
+    own_sheets,
     own_sweeps,
     table_sections,
 )
@@ -106,7 +108,7 @@ def make_report(
     sections = [_summary(shown), *parse_notes(notes), Section("What was run", (sheet, Bullets(bullets)))]
     for verdict in shown:
         sections += table_sections(verdict, _runs_of(records, verdict.table), figures)
-    if figures:
+    if figures and any(record.sweep in paper_specs() for record in records):
         sections += figure_sections(records)
     sections += draws_section(records)
     if checks:
@@ -176,13 +178,16 @@ def _count_ranks(ranks: Sequence[int]) -> str:
 
 
 def sheets_of(records: Sequence[RunRecord], sweeps: Sequence[str]) -> list[Sheet]:
-    """The paper's tables that these sweeps are about and that have runs, as text."""
+    """The tables of these sweeps that have runs, as text: first the paper's, then those of other sweeps."""
     found = []
     for verdict in judge_results(records):
         runs = _runs_of(records, verdict.table)
         if runs and verdict.table.sweep in sweeps:
             sheet = to_sheet(judged_table(verdict, runs))
             found.append(replace(sheet, title=f"Table {verdict.table.number}. {sheet.title}"))
+    for name in own_names(records):
+        if name in sweeps:
+            found += own_sheets(records, name)
     return found
 
 

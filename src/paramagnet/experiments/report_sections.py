@@ -201,22 +201,33 @@ def _long_run_sheet(runs: Runs, setting: Setting) -> Sheet:
     return to_sheet(make_table("long_run", "Dry Bean for long", runs, sorted(runs[setting]), columns))
 
 
+def own_sheets(records: Sequence[RunRecord], name: str) -> list[Sheet]:
+    """One table for each setting of the sweep ``name``."""
+    runs = group_runs(record for record in records if record.sweep == name)
+    sheets = []
+    for number, (setting, starts) in enumerate(sorted(runs.items()), start=1):
+        measured = sorted({epoch for part in starts.values() for run in part for epoch in run.epochs})
+        columns = [Column(setting, epoch) for epoch in measured[-5::2]]
+        sizes = f"{setting.n_visible} {setting.visible} and {setting.n_hidden} {setting.hidden} units"
+        title = f"{setting.dataset}, {sizes}, c = {setting.c:g}"
+        sheets.append(to_sheet(make_table(f"{name}_{number}", title, runs, sorted(starts), columns)))
+    return sheets
+
+
+def own_names(records: Sequence[RunRecord]) -> list[str]:
+    """The sweeps that belong to no table or figure of the paper."""
+    names = {record.sweep for record in records if not record.table and record.sweep != LONG_RUN}
+    return sorted(name for name in names if not is_about_draws(name))
+
+
 def own_sweeps(records: Sequence[RunRecord], figures: bool) -> list[Section]:
     """Sweeps that belong to no table or figure of the paper."""
-    names = {record.sweep for record in records if not record.table and record.sweep != LONG_RUN}
     sections = []
-    for name in sorted(name for name in names if not is_about_draws(name)):
-        runs = group_runs(record for record in records if record.sweep == name)
-        blocks: Blocks = []
-        for number, (setting, starts) in enumerate(runs.items(), start=1):
-            measured = sorted({epoch for part in starts.values() for run in part for epoch in run.epochs})
-            columns = [Column(setting, epoch) for epoch in measured[-5::2]]
-            sizes = f"{setting.n_visible} {setting.visible} and {setting.n_hidden} {setting.hidden} units"
-            title = f"{setting.dataset}, {sizes}, c = {setting.c:g}"
-            table = make_table(f"{name}_{number}", title, runs, sorted(starts), columns)
-            blocks.append(to_sheet(table))
+    for name in own_names(records):
+        blocks: Blocks = list(own_sheets(records, name))
         if figures:
-            shown = list(runs)
+            runs = group_runs(record for record in records if record.sweep == name)
+            shown = sorted(runs)
             for first in range(0, len(shown), _MOST_PANELS):
                 figure = draw_learning_curves(runs, shown[first : first + _MOST_PANELS])
                 caption = f"Learning curves of {name}. Bands as in the figures of the tables."

@@ -1,0 +1,32 @@
+"""Handwritten digits from few labels: the machine learns from all images, the classifier from 100 of them.
+
+Needs scikit-learn: pip install "paramagnet[sklearn]"
+"""
+
+from __future__ import annotations
+
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+import paramagnet as pm
+from paramagnet.adapters.scikit import RBMTransformer
+
+LABELLED = 100
+
+
+def main() -> None:
+    images, digits = load_digits(return_X_y=True)
+    learned, held_out, known, truth = train_test_split(
+        images, digits, test_size=360, stratify=digits, random_state=1
+    )
+    machine = RBMTransformer(100, n_iter=20, gradient=pm.CD(1), random_state=0).fit(learned)
+    print(f"log-likelihood per test image: {machine.score(held_out):.2f} +- {machine.score_error_:.2f} nats")
+    for name, transform in (("pixels", machine.binarizer_.apply), ("features", machine.transform)):
+        classifier = LogisticRegression(max_iter=5000).fit(transform(learned[:LABELLED]), known[:LABELLED])
+        accuracy = classifier.score(transform(held_out), truth)
+        print(f"accuracy from {name} with {LABELLED} labels: {100 * accuracy:.1f} %")
+
+
+if __name__ == "__main__":
+    main()
