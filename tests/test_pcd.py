@@ -16,7 +16,8 @@ from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
 from paramagnet.learning.gradient import CD, PCD, Exact, Layout, append_ones, chain_moments, data_moments
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.optimizer import SGD, Adam
-from paramagnet.learning.training import DivergenceError, train, training_steps
+from paramagnet.learning.run import DivergenceError
+from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
 
 NAMES = ("weights", "visible_bias", "hidden_bias")

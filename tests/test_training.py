@@ -13,7 +13,8 @@ from paramagnet.learning.checkpoint import Checkpoint, load_checkpoint
 from paramagnet.learning.gradient import Exact, exact_gradient
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.optimizer import SGD, Adam
-from paramagnet.learning.training import DivergenceError, train, training_steps
+from paramagnet.learning.run import DivergenceError
+from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
 
 NAMES = ("weights", "visible_bias", "hidden_bias")

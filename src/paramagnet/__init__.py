@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.optimizer import SGD as SGD
     from paramagnet.learning.optimizer import Adam as Adam
-    from paramagnet.learning.training import DivergenceError as DivergenceError
+    from paramagnet.learning.run import DivergenceError as DivergenceError
     from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
@@ -121,7 +121,7 @@ _MODULE_OF = {
     "History": "learning.checkpoint",
     "TrainState": "learning.checkpoint",
     "load_checkpoint": "learning.checkpoint",
-    "DivergenceError": "learning.training",
+    "DivergenceError": "learning.run",
     "training_steps": "learning.training",
     "Trajectory": "learning.trajectory",
     "log_likelihood_trajectory": "learning.trajectory",

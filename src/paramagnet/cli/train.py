@@ -72,6 +72,7 @@ def train(
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
     from paramagnet.learning.optimizer import SGD, Adam
+    from paramagnet.learning.run import DivergenceError
 
     writable_target(out)
     if plot is not None:
@@ -132,7 +133,7 @@ def train(
     except KeyboardInterrupt:
         typer.echo(_how_to_resume(progress.state, checkpoint), err=True)
         raise typer.Exit(130) from None
-    except training.DivergenceError as error:
+    except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     result.rbm.save(out)
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
@@ -148,7 +149,7 @@ def _choose_gradient(
 ) -> GradientSettings:
     from paramagnet.learning.exact import estimate_seconds
     from paramagnet.learning.gradient import PCD, Exact
-    from paramagnet.learning.training import SECONDS_CHEAP
+    from paramagnet.learning.run import SECONDS_CHEAP
 
     if exact and pcd:
         raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")

@@ -37,7 +37,7 @@ from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.sweep import SweepProgress, run_sweep
 from paramagnet.experiments.tables import Column, Table, make_table
 from paramagnet.learning.exact import estimate_seconds
-from paramagnet.learning.training import SECONDS_CHEAP
+from paramagnet.learning.run import SECONDS_CHEAP
 
 RECORDS = "records.jsonl"
 _CURVE = 12  # epochs of the learning curve

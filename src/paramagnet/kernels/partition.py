@@ -357,7 +357,7 @@ def _sweep_pairwise(
 
 @kernel
 def _sweep(
-    t: Tables, s: Scratch, n_columns: int, first: int, last: int, gradient: bool, reference: int,
+    t: Tables, s: Scratch, n_columns: int, first: Any, last: Any, gradient: bool, reference: Any,
     rows: Any, row_power: Any, columns: Any,
 ) -> None:  # fmt: skip
     """Sum the rows ``4 first, ..., 4 last - 1`` over the present columns.
