@@ -115,7 +115,7 @@ def test_train_says_which_estimates_not_to_trust(folder, monkeypatch):
     def poor(rbm, **options):
         return Estimate(0.0, 0.5, 4.0)
 
-    monkeypatch.setattr("paramagnet.learning.training.estimate_log_partition", poor)
+    monkeypatch.setattr("paramagnet.learning.run.estimate_log_partition", poor)
     words = ("train", "wide.npy", "--hidden-units", 50, "--epochs", 2, "--out", "model.safetensors")
     result = run(*words, "--chains", 50, "--steps", 1, "--evaluate-at", "0,2")
     rows = result.stdout.splitlines()[1:3]

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 from threadpoolctl import threadpool_info
 
 import paramagnet
-from paramagnet.learning import gibbs
+from paramagnet.learning import blocks, gibbs
 from paramagnet.learning.exact import sample_exact
 from paramagnet.learning.gibbs import Chains, Layer, layers_of, run_sweeps, sample
 from paramagnet.rbm import RBM
@@ -123,9 +123,9 @@ def test_chains_are_the_same_for_any_number_of_threads(n_chains):
 
 
 def test_blocks_depend_on_the_number_of_chains_alone():
-    assert [gibbs.n_blocks(n) for n in (1, 50, 51, 100, 200, 1000, 1024, 4500)] == [1, 1, 2, 2, 4, 4, 4, 18]
+    assert [blocks.n_blocks(n) for n in (1, 50, 51, 100, 200, 1000, 1024, 4500)] == [1, 1, 2, 2, 4, 4, 4, 18]
     seen = []
-    gibbs.run_blocks(lambda block, rows: seen.append((block, rows)), 1001, 1)
+    blocks.run_blocks(lambda block, rows: seen.append((block, rows)), 1001, 1)
     assert [block for block, _ in seen] == list(range(4))
     assert np.array_equal(np.concatenate([np.arange(1001)[rows] for _, rows in seen]), np.arange(1001))
 
@@ -135,7 +135,7 @@ def test_errors_in_a_block_come_out():
         raise RuntimeError(f"block {block}")
 
     with pytest.raises(RuntimeError, match="block 0"):
-        gibbs.run_blocks(fail, 1000, 2)
+        blocks.run_blocks(fail, 1000, 2)
 
 
 def blas_threads():
@@ -147,8 +147,8 @@ def test_runs_at_the_same_time_do_not_disturb_each_other():
     chains = Chains.start(rbm.visible, (300, 97), np.random.default_rng(0))
     alone = [run_sweeps(layers_of(rbm), chains, n, n_threads=1).visible for n in (3, 60)]
     before = blas_threads()
-    with gibbs.ONE_BLAS_THREAD:
-        with gibbs.ONE_BLAS_THREAD:
+    with blocks.ONE_BLAS_THREAD:
+        with blocks.ONE_BLAS_THREAD:
             assert set(blas_threads()) <= {1}
         assert set(blas_threads()) <= {1}
     assert blas_threads() == before

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from paramagnet.learning.annealing import estimate_log_partition
-from paramagnet.learning.gibbs import SWEEPS_AT_A_TIME, n_blocks, sample
+from paramagnet.learning.blocks import n_blocks
+from paramagnet.learning.gibbs import SWEEPS_AT_A_TIME, sample
 from paramagnet.learning.meter import Meter, Stopped
 from paramagnet.rbm import RBM
 

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 from paramagnet.initializers import initialize
 from paramagnet.kernels.sampling import fill_uniform
 from paramagnet.learning import annealing, training
+from paramagnet.learning import run as run_module
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.checkpoint import load_checkpoint
 from paramagnet.learning.devices import as_engine
@@ -346,13 +347,13 @@ def test_another_engine_is_another_run():
 
 def test_large_machines_are_measured_on_the_device(monkeypatch):
     seen = []
-    real = training.estimate_log_partition
+    real = run_module.estimate_log_partition
 
     def spy(*arguments, device, **options):
         seen.append(device)
         return real(*arguments, device=device, n_temperatures=20, n_samples=50, **options)
 
-    monkeypatch.setattr(training, "estimate_log_partition", spy)
+    monkeypatch.setattr(run_module, "estimate_log_partition", spy)
     rbm = draw_machine(40, 35, scale=0.05)
     train(rbm, np.ones((3, 40)), epochs=1, gradient=PCD(5, 1, 1), device="torch:cpu", rng=0)
     assert seen == ["torch:cpu", "torch:cpu"]

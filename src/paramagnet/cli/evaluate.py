@@ -33,8 +33,8 @@ def evaluate(
     """
     from paramagnet.cli.console import Bar
     from paramagnet.learning.annealing import METHODS, estimate_log_partition
+    from paramagnet.learning.blocks import count_cores
     from paramagnet.learning.exact import log_partition
-    from paramagnet.learning.gibbs import count_cores
     from paramagnet.learning.likelihood import Estimate, log_likelihood
 
     if method not in ("auto", "exact", *METHODS):

@@ -113,7 +113,7 @@ def _interruptible() -> Iterator[None]:
 
 def _make_executor(jobs: int | None, scheduler: str | None) -> Executor:
     from paramagnet.experiments.executors import local_executor
-    from paramagnet.learning.gibbs import count_cores
+    from paramagnet.learning.blocks import count_cores
 
     if jobs is not None and jobs < 1:
         raise ValueError(f"`--jobs` must be a positive integer, got {jobs}.")

@@ -55,6 +55,7 @@ def sample(
     """
     from paramagnet.cli.console import Bar
     from paramagnet.learning import gibbs
+    from paramagnet.learning.blocks import count_cores
     from paramagnet.learning.exact import sample_exact
 
     drawn = out.suffix.lower() in _IMAGES
@@ -72,7 +73,7 @@ def sample(
         raise ValueError(f"`--method` must be auto, exact or gibbs, got {method!r}.")
     if method == "exact" and clamp is not None:
         raise ValueError("`--clamp` needs `--method gibbs`: exact samples are of all units.")
-    rbm, n_threads = RBM.load(model), gibbs.count_cores()
+    rbm, n_threads = RBM.load(model), count_cores()
     image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
     held = None if clamp is None else _read_clamp(clamp, rbm)
     n_samples = n_samples if n_samples is not None else _SAMPLES if held is None else _COMPLETIONS

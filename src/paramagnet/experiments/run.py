@@ -25,9 +25,9 @@ from paramagnet.experiments.spec import MeasurementSpec, Run
 from paramagnet.experiments.store import RunRecord
 from paramagnet.initializers import initialize, scheme_std
 from paramagnet.learning.annealing import estimate_log_partition
+from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState, load_checkpoint
 from paramagnet.learning.exact import log_partition
-from paramagnet.learning.gibbs import ONE_BLAS_THREAD
 from paramagnet.learning.gradient import PCD, Exact
 from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import SGD, Adam

@@ -35,9 +35,10 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator, as_reals
 from paramagnet.kernels.sampling import draw, draw_and_weigh
+from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.devices import as_engine
 from paramagnet.learning.exact import sample_exact
-from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of, n_blocks, run_blocks
+from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of
 from paramagnet.learning.likelihood import Estimate
 from paramagnet.learning.meter import Meter, Progress
 from paramagnet.rbm import RBM, Rng

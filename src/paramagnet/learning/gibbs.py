@@ -12,32 +12,25 @@ depends on the number of chains alone, and a block runs all its sweeps on one th
 
 from __future__ import annotations
 
-import itertools
-import os
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from paramagnet._checks import as_count, as_generator
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import draw, draw_and_list, list_changes
-from paramagnet.learning.meter import Meter, Progress
+from paramagnet.learning.blocks import n_blocks, run_blocks
+from paramagnet.learning.meter import Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
 Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units, and where they begin and end
 
-BLOCK = 256  # most chains of a block
-SMALLEST_BLOCK = 50  # products of fewer rows are slow
 DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
@@ -278,76 +271,6 @@ def room_for_changes(states: Float32Array) -> Changes:
     """Room for the changes of a layer, all units of all chains if need be."""
     n_chains, n_units = states.shape
     return np.empty(n_chains * (n_units + 2) + 4, np.uint32), np.empty(2 * n_chains + 1, np.int64)
-
-
-# Blocks on threads
-
-
-def n_blocks(n_chains: int) -> int:
-    """How many blocks so many chains are cut into: about four, more where a block would exceed `BLOCK`."""
-    size = min(BLOCK, max(SMALLEST_BLOCK, -(-n_chains // 4)))
-    return -(-n_chains // size)
-
-
-def run_blocks(
-    run: Callable[[int, slice], None], n_chains: int, n_threads: int | None, meter: Meter | None = None
-) -> None:
-    """Call ``run(block, rows)`` for every block of chains, with one BLAS thread each.
-
-    ``meter`` is what ``run`` counts its steps with.
-    """
-    count = n_blocks(n_chains)
-    borders = [block * n_chains // count for block in range(count + 1)]
-    rows = [slice(start, end) for start, end in itertools.pairwise(borders)]
-    n_threads = min(count_cores() if n_threads is None else n_threads, count)
-    with ONE_BLAS_THREAD:
-        if n_threads == 1:
-            for block in range(count):
-                run(block, rows[block])
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            futures = [pool.submit(run, block, rows[block]) for block in range(count)]
-            if meter is not None:
-                meter.watch(futures)
-            for future in futures:
-                future.result()
-
-
-class _OneThread:
-    """The limit of one BLAS thread, shared by all who want it at the same time: the last one lifts it.
-
-    BLAS knows one limit for the whole process. Two runs on two threads of the caller's would otherwise lift
-    it under each other's feet.
-    """
-
-    def __init__(self) -> None:
-        self._lock, self._users = threading.Lock(), 0
-        self._controller: Any = None
-        self._limit: Any = None
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._users == 0:
-                if self._controller is None:
-                    self._controller = ThreadpoolController()  # looks for the libraries: milliseconds, once
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._limit.restore_original_limits()
-
-
-ONE_BLAS_THREAD = _OneThread()
-
-
-def count_cores() -> int:
-    """The cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # The public function

@@ -22,8 +22,9 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count
 from paramagnet.kernels import enumeration, hyperbolic
+from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.exact import check_cost, sizes_of
-from paramagnet.learning.gibbs import Chains, Layer, make_layers, n_blocks, run_blocks, run_sweeps
+from paramagnet.learning.gibbs import Chains, Layer, make_layers, run_sweeps
 from paramagnet.learning.marginal import PairForm, has_gaussian
 from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, GaussianUnit, Unit

@@ -33,9 +33,10 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator
 from paramagnet.learning.annealing import anneal_chains, mean_weight
+from paramagnet.learning.blocks import run_blocks
 from paramagnet.learning.checkpoint import TrainState
 from paramagnet.learning.exact import estimate_seconds, log_partition, sample_exact
-from paramagnet.learning.gibbs import Chains, layers_of, run_blocks, run_sweeps
+from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
 from paramagnet.learning.gradient import Layout
 from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, Estimate, free_energies, mean_free_energy
 from paramagnet.rbm import RBM, Rng
