@@ -36,6 +36,11 @@ _LOOKS = {
     Start("he"): Look("#cc79a7", "-.", "+"),
     Start("lecun"): Look("#808080", ":", "D"),
     Start("hinton"): Look("#a6761d", "--", ""),
+    Start("layer-correlation+data"): Look("#000000", "--", "", heavy=True),
+    Start("layer-correlation+data-own"): Look("#cc3377", "--", "*"),
+    Start("layer-correlation+data", 0.5): Look("#0072b2", "--", "s"),
+    Start("hinton+data"): Look("#a6761d", ":", "x"),
+    Start("hopfield"): Look("#117733", "-", "D"),
 }
 _OTHER = Look("#8a6fd1", ":", ".")
 _FROM = 0.1  # differences are drawn from this share of the epochs on, where they matter
