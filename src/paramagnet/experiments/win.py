@@ -28,7 +28,7 @@ from paramagnet.experiments.cells import (
     summarize,
     values_at,
 )
-from paramagnet.experiments.plan import STUDY_EXACT, STUDY_SAMPLED
+from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
 from paramagnet.experiments.spec import STUDY, Spec, read_spec
 from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
 from paramagnet.experiments.store import RunRecord, Store
@@ -165,7 +165,7 @@ def read_study(folder: str | Path, specs: Sequence[str] | None = None) -> tuple[
     stores = (*sorted(path.glob("*.jsonl")), *sorted((path / STUDY).glob("*.jsonl")))
     records = {record.digest: record for store in stores for record in Store(store).records()}
     contests: list[Contest] = []
-    for name in (*STUDY_EXACT, *STUDY_SAMPLED) if specs is None else specs:
+    for name in (*STUDY_EXACT, *STUDY_SAMPLED, *STUDY_RATES) if specs is None else specs:
         contests += _contests(read_spec(name), records)
     return tuple(contests)
 
