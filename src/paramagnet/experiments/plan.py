@@ -65,9 +65,9 @@ PLANS["all"] = (
 
 
 def _study(specs: tuple[str, ...], few: int) -> tuple[Stage, ...]:
-    """A few trials of everything, then all; what the paper's own sweeps may have run comes last."""
+    """A few trials of one after the other, then all; what the paper's own sweeps may have run comes last."""
     parts = ("starts", "rivals", "paper")
-    return tuple(stage for trials in (few, None) for part in parts for stage in _stages(specs, part, trials))
+    return tuple(Stage(spec, part, trials) for trials in (few, None) for spec in specs for part in parts)
 
 
 PLANS["win-exact"] = (*_study(STUDY_EXACT, 3), *_study(STUDY_RATES, 3))
