@@ -14,6 +14,7 @@ from paramagnet.experiments.spec import read_spec, study_specs
 from paramagnet.experiments.starts import STARTS
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.win import (
+    DATASET_FREE,
     HINTON_DATA,
     RULES,
     epochs_to_reach,
@@ -138,6 +139,18 @@ def test_planted_noise_is_paired(folder, tmp_path):
     assert not placing.is_best
 
 
+def test_own_best_epoch(contests):
+    contest = contests[0]
+    record = contest.runs[BETA_MAX][0]
+    fitted = replace(record, held_out=(-15.0, -11.0, -12.0, -13.0))
+    other = replace(contest, runs={**contest.runs, BETA_MAX: [fitted]})
+    assert other.best_epoch(BETA_MAX, "held_out") == 50
+    assert other.best_epoch(BETA_MAX) == 200
+    assert other.mean(BETA_MAX, None, "held_out") == -11.0
+    hopfield = contest.values(Start("hopfield"), 200, "held_out")[0, 0]
+    assert other.gap(BETA_MAX, Start("hopfield"), None, "held_out").value == pytest.approx(-11.0 - hopfield)
+
+
 def test_time_to_a_level(contests):
     epochs, values = np.array([0.0, 10.0, 20.0]), np.array([-3.0, -2.0, -1.0])
     assert epochs_to_reach(epochs, values, -1.5) == pytest.approx(15.0)
@@ -155,9 +168,13 @@ def test_time_to_a_level(contests):
 def test_tables(contests):
     text = to_markdown(count_sheet(contests))
     (hopfield,) = (line for line in text.splitlines() if line.startswith("| hopfield"))
-    assert hopfield == "| hopfield | 3 | **3** | 0.00 | - | - | - | 3 | **3** | 0.00 | - | - | - |"
+    assert hopfield == "| hopfield " + "| 3 | **3** | 0.00 " * 3 + "|"
     (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
-    assert ours == "| β<sub>max</sub> | 0 | 0 | 0.10 | 3 | **3** | 0.00 | 0 | 0 | 0.10 | 3 | **3** | 0.00 |"
+    assert ours == "| β<sub>max</sub> " + "| 0 | 0 | 0.10 " * 3 + "|"
+    text = to_markdown(count_sheet(contests, DATASET_FREE))
+    assert "hopfield" not in text
+    (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
+    assert ours == "| β<sub>max</sub> " + "| 3 | **3** | 0.00 " * 3 + "|"
     assert "3 of 3 not" in to_markdown(time_sheet(contests))
     assert len(rate_sheet(contests).columns) == 3  # α = 1, c = -5 at two rates, c = 0 at one
     keys = [sheet.key for sheet in study_sheets(contests)]

@@ -45,6 +45,7 @@ WITH_DATA = (
     Start(HOPFIELD),
 )
 RULES = (*DATASET_FREE, *WITH_DATA)
+Epoch = int | None
 SHARE = 0.9  # of the way from independent units to the best end, for the time to get there
 
 
@@ -94,31 +95,39 @@ class Contest:
         counts = [len(self.runs[rule]) for rule in self.rules]
         return min(counts), max(counts)
 
-    def values(self, start: Start, epoch: int, field: str = "log_likelihood") -> dict[Trial, float]:
-        """The values of a start by trial."""
-        return values_at(self.runs[start], epoch, field)
+    def values(self, start: Start, epoch: Epoch, field: str = "log_likelihood") -> dict[Trial, float]:
+        """The values of a start by trial; ``epoch`` None takes the start's own best one, see `best_epoch`."""
+        return values_at(self.runs[start], self.best_epoch(start, field) if epoch is None else epoch, field)
 
-    def mean(self, start: Start, epoch: int, field: str = "log_likelihood") -> float:
+    def mean(self, start: Start, epoch: Epoch, field: str = "log_likelihood") -> float:
         """The mean over trials."""
         return summarize(self.values(start, epoch, field).values()).mean
 
-    def best(self, starts: Iterable[Start], epoch: int, field: str = "log_likelihood") -> Start | None:
-        """The start with the largest mean over the trials that all have; None where there is none."""
-        values = {start: self.values(start, epoch, field) for start in starts}
-        shared = set.intersection(*(set(found) for found in values.values())) if values else set()
-        means = {start: summarize(found[t] for t in shared).mean for start, found in values.items()}
+    def best_epoch(self, start: Start, field: str = "log_likelihood") -> int:
+        """Where the mean over trials is largest: with held-out points, where one would have stopped."""
+        epochs = sorted({epoch for record in self.runs[start] for epoch in record.epochs})
+        means = [self.mean(start, epoch, field) for epoch in epochs]
+        return epochs[int(np.nanargmax(means))] if np.isfinite(means).any() else epochs[-1]
+
+    def best(self, starts: Iterable[Start], epoch: Epoch, field: str = "log_likelihood") -> Start | None:
+        """The start with the largest mean; None where there is none."""
+        means = {start: self.mean(start, epoch, field) for start in starts if start in self.runs}
         finite = {start: mean for start, mean in means.items() if math.isfinite(mean)}
         return max(finite, key=lambda start: finite[start]) if finite else None
 
-    def gap(self, first: Start, second: Start, epoch: int, field: str = "log_likelihood") -> Gap:
+    def gap(self, first: Start, second: Start, epoch: Epoch, field: str = "log_likelihood") -> Gap:
         """The first minus the second over the trials that both have, with its standard error.
 
         That is the error of the paired difference over trials; with a single trial, or where it is larger,
         that of the two estimates of ln Z.
         """
         paired = paired_difference(self.values(first, epoch, field), self.values(second, epoch, field))
-        errors = (self.values(start, epoch, "error") for start in (first, second))
-        squares = sum(sum(error**2 for error in found.values()) / max(len(found), 1) ** 2 for found in errors)
+        squares = 0.0
+        for start in (first, second):
+            errors = values_at(
+                self.runs[start], self.best_epoch(start, field) if epoch is None else epoch, "error"
+            )
+            squares += sum(error**2 for error in errors.values()) / max(len(errors), 1) ** 2
         error = max(paired.error if paired.n_finite > 1 else 0.0, math.sqrt(squares))
         return Gap(paired.mean, error, paired.n_finite)
 
@@ -187,7 +196,7 @@ def _with_shared_trials(runs: Mapping[Start, Sequence[RunRecord]]) -> Mapping[St
 
 
 def place(
-    contest: Contest, rules: Sequence[Start], epoch: int, field: str = "log_likelihood"
+    contest: Contest, rules: Sequence[Start], epoch: Epoch, field: str = "log_likelihood"
 ) -> dict[Start, Placing]:
     """Where each of the rules stands among them."""
     present = [rule for rule in rules if rule in contest.runs]

@@ -11,8 +11,8 @@ import numpy as np
 from paramagnet.experiments.cells import BETA_MAX
 from paramagnet.experiments.figures import draw_learning_curves
 from paramagnet.experiments.starts import OURS
-from paramagnet.experiments.win import RULES, Contest, place
-from paramagnet.experiments.win_tables import FIELDS, main_contests
+from paramagnet.experiments.win import RULES, Contest
+from paramagnet.experiments.win_tables import STOPPED, TRAINING, main_contests
 from paramagnet.plots import Curve, Panel, plot_gains, plot_gaps
 
 _BOTTOM = -5.0  # of the figure of gains
@@ -20,19 +20,22 @@ _MOST_PANELS = 3
 
 
 def draw_gaps(contests: Sequence[Contest]) -> Any:
-    """How far every rule is behind the best in every setting, training and held-out points."""
+    """How far every rule is behind the best in every setting: training points in the end, held-out points
+    at each rule's best epoch.
+    """
     chosen = main_contests(contests)
     gaps, marks = [], []
-    for field in FIELDS:
+    shown = (TRAINING, STOPPED)
+    for measure in shown:
         values = np.full((len(chosen), len(RULES)), math.nan)
         wins = np.zeros(values.shape, dtype=bool)
         for i, contest in enumerate(chosen):
-            for rule, placing in place(contest, RULES, contest.epochs[-1], field).items():
+            for rule, placing in measure.place(contest).items():
                 k = RULES.index(rule)
                 values[i, k], wins[i, k] = max(0.0, -placing.gap.value), placing.wins
         gaps.append(values)
         marks.append(wins)
-    titles = [f"{words} points" for words in FIELDS.values()]
+    titles = [measure.title for measure in shown]
     columns = [_math(rule.label) for rule in RULES]
     rows = [contest.label.replace("-", "−") for contest in chosen]
     return plot_gaps(gaps, marks, titles=titles, rows=rows, columns=columns)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paramagnet.experiments.sheet import Sheet
-from paramagnet.experiments.win import Contest
+from paramagnet.experiments.win import DATASET_FREE, Contest
 from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
 from paramagnet.experiments.win_tables import (
+    MEASURES,
     all_sheets,
     count_sheet,
     gain_sheet,
@@ -36,8 +37,8 @@ def study_sheets(contests: Sequence[Contest]) -> list[Sheet]:
     return [
         runs_sheet(contests),
         count_sheet(contests),
-        gap_sheet(contests),
-        gap_sheet(contests, "held_out"),
+        count_sheet(contests, DATASET_FREE),
+        *(gap_sheet(contests, measure) for measure in MEASURES),
         gain_sheet(contests),
         growth_sheet(contests),
         time_sheet(contests),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from paramagnet.experiments.cells import BETA_MAX, Start
@@ -15,6 +16,7 @@ from paramagnet.experiments.win import (
     RULES,
     SHARE,
     Contest,
+    Epoch,
     Gap,
     Placing,
     level_of_beta_max,
@@ -24,7 +26,30 @@ from paramagnet.experiments.win import (
 )
 
 FIELDS = {"log_likelihood": "training", "held_out": "held-out"}
-NOTHING: Lines = (Line("-"),)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is compared: a field of the records, after the last epoch or after each start's own best one."""
+
+    key: str
+    title: str
+    field: str
+    stopped: bool = False
+
+    def epoch(self, contest: Contest) -> Epoch:
+        """Where it is taken."""
+        return None if self.stopped else contest.epochs[-1]
+
+    def place(self, contest: Contest, rules: Sequence[Start] = RULES) -> dict[Start, Placing]:
+        """Where each rule stands."""
+        return place(contest, rules, self.epoch(contest), self.field)
+
+
+TRAINING = Measure("training", "training points, last epoch", "log_likelihood")
+HELD_OUT = Measure("held_out", "held-out points, last epoch", "held_out")
+STOPPED = Measure("stopped", "held-out points, own best epoch", "held_out", stopped=True)
+MEASURES = (TRAINING, HELD_OUT, STOPPED)
 
 
 def main_contests(contests: Iterable[Contest]) -> list[Contest]:
@@ -65,68 +90,64 @@ def runs_sheet(contests: Sequence[Contest]) -> Sheet:
     return plain_sheet("runs", "What the study rests on", heading, rows, (note,))
 
 
-def count_sheet(contests: Sequence[Contest]) -> Sheet:
-    """How often each rule is best, or within one standard error of the best, at the last epoch."""
+def count_sheet(contests: Sequence[Contest], rules: Sequence[Start] = RULES) -> Sheet:
+    """How often each rule is best among some, or within one standard error of the best."""
     chosen = main_contests(contests)
-    groups, columns = [], []
-    results: list[dict[Start, list[Placing]]] = []
-    for field, words in FIELDS.items():
-        for rules, among in ((RULES, "all rules"), (DATASET_FREE, "rules without data")):
-            placings = [place(contest, rules, contest.epochs[-1], field) for contest in chosen]
-            results.append({rule: [found[rule] for found in placings if rule in found] for rule in rules})
-            groups.append((f"{words}, {among}", 3))
-            columns += ["best", "within one error", "furthest behind"]
+    placings = [[measure.place(contest, rules) for contest in chosen] for measure in MEASURES]
     rows = []
-    for rule in RULES:
+    for rule in rules:
         cells: list[Lines] = []
-        for result in results:
-            cells += _count_cells(result.get(rule, []))
+        for found in placings:
+            cells += _count_cells([placing[rule] for placing in found if rule in placing])
         rows.append((rule.label, tuple(cells)))
     notes = (
-        f"{len(chosen)} settings with runs of every rule, after the last epoch. Best: the largest mean. "
-        "Within one error: the best, or behind it by at most one standard error of the paired difference.",
+        f"{len(chosen)} settings with runs of every rule. Best: the largest mean. Within one error: the best, "
+        "or behind it by at most one standard error of the paired difference; bold where that is so in all "
+        "settings.",
         "Furthest behind: the largest gap to the best in any setting, nats per point.",
+        "Own best epoch: held-out points, where the mean held-out curve of that start is highest.",
     )
-    title = "How often a rule wins"
-    return Sheet("counts", title, "rule", tuple(columns), tuple(rows), tuple(groups), notes)
+    key, among = ("counts", "") if rules == RULES else ("counts_without_data", " among those without data")
+    columns = ("best", "within one error", "furthest behind") * len(MEASURES)
+    groups = tuple((measure.title, 3) for measure in MEASURES)
+    return Sheet(key, f"How often a rule wins{among}", "rule", columns, tuple(rows), groups, notes)
 
 
 def _count_cells(placings: Sequence[Placing]) -> list[Lines]:
-    if not placings:
-        return [NOTHING] * 3
     best, wins = sum(p.is_best for p in placings), sum(p.wins for p in placings)
-    worst = max(0.0, *(-p.gap.value for p in placings))
-    return [(Line(f"{best}"),), (Line(f"{wins}", bold=wins == len(placings)),), (Line(f"{worst:.2f}"),)]
+    worst = max((abs(p.gap.value) for p in placings), default=0.0)  # none is ahead of the best
+    whole = bool(placings) and wins == len(placings)
+    return [(Line(f"{best}"),), (Line(f"{wins}", bold=whole),), (Line(f"{worst:.2f}"),)]
 
 
-def gap_sheet(contests: Sequence[Contest], field: str = "log_likelihood") -> Sheet:
+def gap_sheet(contests: Sequence[Contest], measure: Measure = TRAINING) -> Sheet:
     """Setting by setting: the best rule, how far ours are behind it, and what the grid of gains could win."""
     ours = (BETA_MAX, Start(OURS + DATA), Start(OURS + OWN))
     rows = []
     for contest in main_contests(contests):
-        epoch = contest.epochs[-1]
-        placings = place(contest, RULES, epoch, field)
+        epoch, field = measure.epoch(contest), measure.field
+        placings = measure.place(contest)
         free = contest.best(DATASET_FREE, epoch, field)
         best_gain = contest.best(contest.gains, epoch, field)
         if not placings or best_gain is None or free is None:
             continue
-        fewest, most = contest.n_trials
         rows.append(
             (
                 contest.label,
-                f"{fewest}" if fewest == most else f"{fewest} to {most}",
+                f"{contest.n_trials[0]}",
                 placings[BETA_MAX].best.label,
                 free.label,
                 *(_gap_text(placings[rule].gap) for rule in ours),
                 f"{best_gain.label}: {_gap_text(contest.gap(best_gain, BETA_MAX, epoch, field))}",
+                f"{len(contest.gains)}",
             )
         )
     heading = (
         "setting", "trials", "best rule", "best without data",
-        *(f"{rule.label}, to the best" for rule in ours), "best gain of the grid, to β_max",
+        *(f"{rule.label}, to the best" for rule in ours), "best gain of the grid, to β_max", "gains run",
     )  # fmt: skip
-    notes = ("Nats per point after the last epoch; in parentheses the standard error of the difference.",)
-    return plain_sheet(f"gaps_{field}", f"Setting by setting, {FIELDS[field]} points", heading, rows, notes)
+    notes = ("Nats per point; in parentheses the standard error of the difference.",)
+    return plain_sheet(f"gaps_{measure.key}", f"Setting by setting, {measure.title}", heading, rows, notes)
 
 
 def _gap_text(gap: Gap) -> str:
