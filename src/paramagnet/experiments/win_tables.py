@@ -101,9 +101,8 @@ def count_sheet(contests: Sequence[Contest], rules: Sequence[Start] = RULES) -> 
             cells += _count_cells([placing[rule] for placing in found if rule in placing])
         rows.append((rule.label, tuple(cells)))
     notes = (
-        f"{len(chosen)} settings with runs of every rule. Best: the largest mean. Within one error: the best, "
-        "or behind it by at most one standard error of the paired difference; bold where that is so in all "
-        "settings.",
+        f"{len(chosen)} settings with runs of every rule. Best: the largest mean. Within one error: the "
+        "best, or behind it by at most one standard error of the paired difference; bold where in all settings.",
         "Furthest behind: the largest gap to the best in any setting, nats per point.",
         "Own best epoch: held-out points, where the mean held-out curve of that start is highest.",
     )
