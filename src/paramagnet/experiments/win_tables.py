@@ -102,7 +102,7 @@ def count_sheet(contests: Sequence[Contest], rules: Sequence[Start] = RULES) -> 
         rows.append((rule.label, tuple(cells)))
     notes = (
         f"{len(chosen)} settings with runs of every rule. Best: the largest mean. Within one error: the "
-        "best, or behind it by at most one standard error of the paired difference; bold where in all settings.",
+        "best, or behind it by at most one standard error of the paired difference; bold if in all of them.",
         "Furthest behind: the largest gap to the best in any setting, nats per point.",
         "Own best epoch: held-out points, where the mean held-out curve of that start is highest.",
     )
