@@ -212,6 +212,8 @@ def test_page(contests, tmp_path):
     assert fill_tables(once, study_sheets(contests)) == once
     assert "win/toy\\_rate3: held-out" in (tmp_path / "page_tables.md").read_text(encoding="utf-8")
     assert {path.name for path in (tmp_path / "figures").iterdir()} >= {"page-gaps.png", "page-gains.png"}
+    without = study_sheets(main_contests(contests))
+    assert "no runs for this table" in fill_tables("<!-- table: rates -->\n<!-- end -->", without)
     with pytest.raises(ValueError, match="asks for the table 'nothing'"):
         fill_tables("<!-- table: nothing -->\n<!-- end -->", study_sheets(contests))
 

@@ -27,6 +27,7 @@ from paramagnet.experiments.win_tables import (
 from paramagnet.experiments.writers import escape_markdown, to_markdown
 from paramagnet.plots import save_figure
 
+NO_RUNS = "There are no runs for this table in the records."
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # One setting of each data set, where hidden units are bits with a bias: the paper's own case.
 _CURVES = (("toy", 20, -5.0), ("drybean", 16, -5.0), ("digits", 16, -5.0))
@@ -48,7 +49,7 @@ def study_sheets(contests: Sequence[Contest]) -> list[Sheet]:
 
 def fill_tables(text: str, sheets: Sequence[Sheet]) -> str:
     """The text with every marked table written anew."""
-    tables = {sheet.key: to_markdown(sheet).rstrip() for sheet in sheets}
+    tables = {sheet.key: to_markdown(sheet).rstrip() if sheet.columns else NO_RUNS for sheet in sheets}
 
     def table(match: re.Match[str]) -> str:
         if match[2] not in tables:

@@ -156,7 +156,7 @@ def _gap_text(gap: Gap) -> str:
 def gain_sheet(contests: Sequence[Contest]) -> Sheet:
     """The best gain of the grid at every epoch: does it grow while learning goes on?"""
     rows = []
-    for contest in (contest for contest in contests if not contest.is_about_rates and len(contest.gains) > 5):
+    for contest in main_contests(contests):
         cells = []
         for epoch in contest.epochs:
             found = place(contest, contest.gains, epoch)
@@ -164,8 +164,8 @@ def gain_sheet(contests: Sequence[Contest]) -> Sheet:
             best = next((f"{placing.best.gain:.2g}" for placing in found.values()), "-")
             span = f" ({min(tied):.2g} to {max(tied):.2g})" if len(tied) > 1 else ""
             cells.append(f"{epoch}: {best}{span}")
-        rows.append((contest.label, *cells, *[""] * (3 - len(cells))))
-    heading = ("setting", "first epoch", "second", "last")
+        rows.append((contest.label, f"{len(contest.gains)}", *cells, *[""] * (3 - len(cells))))
+    heading = ("setting", "gains run", "first epoch", "second", "last")
     notes = ("Epoch: the best gain; in parentheses the range within one standard error of it, if wider.",)
     return plain_sheet("gains", "The best gain of the grid, training points", heading, rows, notes)
 
@@ -237,7 +237,7 @@ def _dataset_sheet(
 def rate_sheet(contests: Sequence[Contest]) -> Sheet:
     """The gap to the best rule with larger learning rates, in the settings that were repeated."""
     repeated = [contest for contest in contests if contest.is_about_rates]
-    settings = {contest.setting for contest in repeated}
+    settings = {contest.setting for contest in repeated if contest.complete}
     shown = sorted(
         (contest for contest in contests if contest.setting in settings and contest.complete),
         key=lambda c: (c.setting.dataset, -c.setting.c, c.spec.learning.learning_rate),
