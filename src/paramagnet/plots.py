@@ -342,10 +342,12 @@ def plot_gains(panels: Sequence[Panel], *, x_label: str, y_label: str, bottom: f
         axis.yaxis.set_major_formatter("{x:g}")
         axis.set_ylim(bottom, 0.02)
         axis.set_title(panel.title, fontsize="medium")
-        axis.legend(frameon=False, fontsize="x-small", loc="lower center")
+        axis.legend(frameon=False, fontsize="x-small", loc="lower left")
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
+    for axis in axes[max(len(panels) - 3, 0) : len(panels)]:  # nothing below them
+        axis.tick_params(labelbottom=True)
     figure.supxlabel(x_label, fontsize="medium")
     figure.supylabel(y_label, fontsize="medium")
     return figure

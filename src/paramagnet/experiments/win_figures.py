@@ -78,7 +78,7 @@ def draw_curves(contests: Sequence[Contest]) -> Any:
         }
         for contest in chosen
     }
-    return draw_learning_curves(runs, list(runs))
+    return draw_learning_curves(runs, list(runs), name_data=True)
 
 
 def _math(label: str) -> str:

@@ -223,7 +223,8 @@ def _dataset_sheet(
 ) -> Sheet:
     """Rules against data sets, each with some columns that sum up its settings."""
     sets = by_dataset(main_contests(contests))
-    groups = tuple((f"{name}, {len(part)} settings", len(columns)) for name, part in sets.items())
+    counts = {name: f"{len(part)} setting" + "s" * (len(part) > 1) for name, part in sets.items()}
+    groups = tuple((f"{name}, {count}", len(columns)) for name, count in counts.items())
     rows = []
     for rule in RULES:
         cells: list[Lines] = []
