@@ -82,11 +82,14 @@ def runs_sheet(contests: Sequence[Contest]) -> Sheet:
                 f"{fewest}" if fewest == most else f"{fewest} to {most}",
                 f"{len(records)}",
                 f"{sum(record.seconds for record in records) / 3600.0:.2f}",
-                "all" if all(contest.complete for contest in part) else "some",
+                f"{sum(contest.complete for contest in part)} of {len(part)}",
             )
         )
-    heading = ("specification", "settings", "rate", "ln Z", "trials", "runs", "core-hours", "rules run")
-    note = "Core-hours are those of the runs, the ones shared with the paper's tables included."
+    heading = ("specification", "settings", "rate", "ln Z", "trials", "runs", "core-hours", "complete")
+    note = (
+        "Complete: settings with runs of every rule, the only ones that count below. Core-hours are those "
+        "of the runs, the ones shared with the paper's tables included."
+    )
     return plain_sheet("runs", "What the study rests on", heading, rows, (note,))
 
 
