@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from paramagnet.cli.reproduce import _run_stage
 from paramagnet.experiments.cells import BETA_MAX, Start
-from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
+from paramagnet.experiments.executors import InProcess
+from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, Stage
 from paramagnet.experiments.spec import read_spec, study_specs
 from paramagnet.experiments.starts import STARTS
 from paramagnet.experiments.store import RunRecord, Store
@@ -80,6 +82,13 @@ def test_plans_hold_the_whole_study():
     assert {*STUDY_EXACT, *STUDY_RATES, *STUDY_SAMPLED} == set(study_specs())
     full = {(stage.spec, stage.part) for stage in PLANS["win"] if stage.trials is None}
     assert full == {(name, part) for name in study_specs() for part in ("starts", "rivals", "paper")}
+
+
+def test_runs_of_other_sweeps_are_not_repeated(tmp_path):
+    spec = read_spec("win/toy_rate3")
+    write(tmp_path / "other.jsonl", spec, list(spec.runs()))
+    _run_stage(Stage(spec.name, "all"), False, InProcess(), tmp_path, None, math.inf)
+    assert not (tmp_path / "win").exists()
 
 
 def test_stores_are_joined_by_digest(contests):

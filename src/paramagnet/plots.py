@@ -247,6 +247,8 @@ def plot_bands(
             axis.set_visible(False)
         line_of_axes[0].set_ylabel(y_label)
     n = 5 if n_columns > 1 else 3
+    if n_columns == 2 and any(len(label) > 20 for label in shown):
+        n = 4
     figure.legend(
         shown.values(),
         shown.keys(),
