@@ -179,7 +179,8 @@ def test_reproduce_quick_takes_two_trials_of_the_paper_s_cells(tmp_path):
     [
         (
             ["toys"],
-            "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, or the path of a .toml file",
+            "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, win-exact, win-sampled, win, or "
+            "the path of a .toml file",
         ),
         (["toy", "--trials", "0"], "`--trials` must be a positive integer, got 0"),
         (["toy", "--jobs", "0"], "`--jobs` must be a positive integer, got 0"),

@@ -33,6 +33,8 @@ _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
     "hinton": lambda n, m: 0.01,
 }
 SCHEMES = ("layer-correlation", *_FIXED_SCALES)
+_HOPFIELD = "hopfield"
+_N_ROUNDS = 10  # of moving the centres of groups of points
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ def initialize(
     leaves the scale at that of zero visible bias, as in the paper, unless ``scale_from="biases"`` asks for
     that of the biases' own distribution (`Biases`). ``"data"`` sets each unit's bias so that the machine
     without weights has the mean of that column of ``data``, smoothed for units of two values.
+
+    ``scheme="hopfield"`` draws no weights: with ``visible_bias="data"`` every hidden unit is given the mean
+    of a group of points as its pattern. The idea is that of [L21] Leonelli, Agliari, Albanese and Barra,
+    Neural Networks 143 (2021) 314, arXiv:2011.11307, for known patterns and Gaussian hidden units.
     """
     if scale_from not in ("zero", "biases"):
         raise ValueError(f"`scale_from` must be 'zero' or 'biases', got {scale_from!r}.")
@@ -125,6 +131,14 @@ def initialize(
                 f"`visible_bias` must be one number or one for each of the {n} visible units, "
                 f"got shape {biases.shape}."
             )
+    if scheme == _HOPFIELD:
+        if not isinstance(visible_bias, str):
+            raise ValueError(
+                '`scheme="hopfield"` makes its patterns of data: pass `visible_bias="data"` and `data=`, got '
+                f"`visible_bias={visible_bias!r}`."
+            )
+        points = visible.as_states(data, "data", n)
+        return _hopfield_machine(points, m, biases, c, visible, hidden, factor, generator)
     bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
     if scale_from == "biases" and biases.ndim:
         bias = Biases(biases)
@@ -151,6 +165,53 @@ def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visib
     log_odds = np.log((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
     biases: FloatArray = log_odds / (unit.high - unit.low)
     return biases
+
+
+def _hopfield_machine(
+    points: FloatArray,
+    n_hidden: int,
+    visible_bias: FloatArray,
+    c: float,
+    visible: Unit,
+    hidden: Unit,
+    gain: float,
+    rng: np.random.Generator,
+) -> RBM:
+    """Patterns ``xi`` in the data as weights, both layers centred:
+
+        E(v, h) = -sum_ij (v_i - v0_i) w_ij (h_j - h0) - sum_i b_i v_i - c sum_j h_j,
+        w_ij = (xi_ij - v0_i)/sqrt(n)
+
+    with ``v0`` and ``h0`` the means of the units in the biases alone. A network with the patterns ``xi`` has
+    these weights at its own critical temperature, [L21]. What is ours: groups of points in place of known
+    patterns, the centres, and hidden units with two values (a bit is half a spin: its weights are doubled).
+    """
+    if not (isinstance(visible, BinaryUnit) and isinstance(hidden, BinaryUnit)):
+        raise ValueError(
+            f'`scheme="hopfield"` is for units of two values, got {visible} and {hidden}; draw the weights.'
+        )
+    v0, h0 = visible.mean(visible_bias), float(hidden.mean(np.asarray(c)))
+    patterns = _group_means(points, n_hidden, rng) - v0
+    weights = gain * patterns.T / (_width(visible) ** 2 * _width(hidden) * np.sqrt(points.shape[1]))
+    return RBM(weights, visible_bias - weights.sum(axis=1) * h0, c - v0 @ weights, visible, hidden)
+
+
+def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) -> FloatArray:
+    """The means of groups of points: Lloyd's rounds from points drawn at random, different ones as far as
+    there are; a group that loses all its points keeps its place.
+    """
+    different = np.unique(points, axis=0)
+    order = rng.permutation(len(different))
+    centres = different[np.resize(order, n_groups)]
+    for _ in range(_N_ROUNDS):
+        distances = (centres**2).sum(axis=1) - 2.0 * (points @ centres.T)
+        nearest = distances.argmin(axis=1)
+        sizes = np.bincount(nearest, minlength=n_groups)
+        sums = np.zeros_like(centres)
+        np.add.at(sums, nearest, points)
+        filled = sizes > 0
+        centres[filled] = sums[filled] / sizes[filled, None]
+    return centres
 
 
 @dataclass(frozen=True)

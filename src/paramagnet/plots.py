@@ -247,6 +247,8 @@ def plot_bands(
             axis.set_visible(False)
         line_of_axes[0].set_ylabel(y_label)
     n = 5 if n_columns > 1 else 3
+    if n_columns == 2 and any(len(label) > 20 for label in shown):
+        n = 4
     figure.legend(
         shown.values(),
         shown.keys(),
@@ -287,6 +289,70 @@ def _draw_bands(axis: Any, panel: BandPanel, shown: dict[str, Any]) -> None:
     axis.set_ylim(panel.bottom, panel.top)
     axis.set_title(panel.title, fontsize="medium")
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def plot_gaps(
+    gaps: Sequence[npt.NDArray[Any]],
+    marks: Sequence[npt.NDArray[Any]],
+    *,
+    titles: Sequence[str],
+    rows: Sequence[str],
+    columns: Sequence[str],
+) -> Any:
+    """Tables of gaps, none negative, side by side: the darker the further behind; ``marks`` are bold."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
+
+    size = (1.6 + 0.5 * len(columns) * len(gaps), 1.6 + 0.25 * len(rows))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(1, len(gaps), squeeze=False)[0]
+    scale = LogNorm(0.01, 10.0, clip=True)
+    for axis, values, marked, title in zip(axes, gaps, marks, titles, strict=True):
+        axis.imshow(np.maximum(values, 1e-3), cmap="YlOrBr", norm=scale, aspect="auto")
+        for (i, k), value in np.ndenumerate(values):
+            text = "-" if np.isnan(value) else f"{value:.2f}" if value < 9.995 else f"{value:.0f}"
+            axis.text(
+                k, i, text, ha="center", va="center", fontsize=6.5, color="white" if value > 2.5 else "black",
+                fontweight="bold" if marked[i, k] else "normal",
+            )  # fmt: skip
+        axis.set_xticks(range(len(columns)), columns, rotation=60, ha="left", fontsize=8)
+        axis.set_yticks(range(len(rows)), rows if axis is axes[0] else [""] * len(rows), fontsize=8)
+        axis.xaxis.tick_top()
+        axis.tick_params(length=0)
+        axis.set_xlabel(title)
+        axis.spines[:].set_visible(False)
+    return figure
+
+
+def plot_gains(panels: Sequence[Panel], *, x_label: str, y_label: str, bottom: float) -> Any:
+    """Panels, three in a row, on a logarithmic x axis, each with its own legend; x = 1 is marked."""
+    from matplotlib.figure import Figure
+
+    n_rows = -(-len(panels) // 3)
+    figure = Figure(figsize=(10.0, 2.7 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, 3, squeeze=False, sharex=True, sharey=True).ravel()
+    for axis, panel in zip(axes, panels, strict=False):
+        for number, curve in enumerate(panel.curves):  # pairs: dashed and solid in one colour
+            style, colour = ("--", "-")[number % 2], f"C{number // 2}"
+            axis.plot(curve.x, curve.y, style, color=colour, label=curve.label, linewidth=1.4)
+            if curve.mark is not None:
+                axis.plot(*curve.mark, "o", color=colour, markersize=4)
+        axis.axvline(1.0, color="0.6", linewidth=0.8, zorder=0)
+        axis.set_xscale("log", base=2)
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_yscale("symlog", linthresh=0.1, linscale=0.6)
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.set_ylim(bottom, 0.02)
+        axis.set_title(panel.title, fontsize="medium")
+        axis.legend(frameon=False, fontsize="x-small", loc="lower left")
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes[len(panels) :]:
+        axis.set_visible(False)
+    for axis in axes[max(len(panels) - 3, 0) : len(panels)]:  # nothing below them
+        axis.tick_params(labelbottom=True)
+    figure.supxlabel(x_label, fontsize="medium")
+    figure.supylabel(y_label, fontsize="medium")
+    return figure
 
 
 def plot_patterns(patterns: npt.NDArray[Any], titles: Sequence[str]) -> Any:

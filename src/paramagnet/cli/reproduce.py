@@ -26,7 +26,8 @@ def reproduce(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="toy, drybean, ulc, mnist, figures or all; or a specification of your own, .toml.",
+            help="toy, drybean, ulc, mnist, figures or all; win for more starts than the paper's, in parts "
+            "win-exact and win-sampled; or a specification of your own, .toml.",
         ),
     ],
     trials: Annotated[int | None, typer.Option(help="Most trials per cell; else the paper's number.")] = None,
@@ -95,7 +96,11 @@ def reproduce(
     if report:
         from paramagnet.cli.report import finish_sweep
 
-        finish_sweep(out, [Path(stage.spec).stem for stage in stages])
+        finish_sweep(out, [_name_of(stage.spec) for stage in stages])
+
+
+def _name_of(spec: str) -> str:
+    return Path(spec).stem if spec.endswith(".toml") else spec
 
 
 @contextlib.contextmanager
@@ -136,15 +141,18 @@ def _run_stage(
 ) -> None:
     from paramagnet.experiments.plan import quick_trials
     from paramagnet.experiments.provenance import commit
-    from paramagnet.experiments.spec import read_spec
+    from paramagnet.experiments.spec import read_spec, study_specs
     from paramagnet.experiments.store import Store
     from paramagnet.experiments.sweep import run_sweep
 
     spec = read_spec(stage.spec)
     runs = list(spec.runs(trials=quick_trials(spec) if quick else stage.trials, part=stage.part))
+    if spec.name in study_specs():  # runs of the paper's own sweeps need not be repeated
+        known = {record.digest for path in out.glob("*.jsonl") for record in Store(path).records()}
+        runs = [run for run in runs if run.digest not in known]
     if not runs:
         return
-    name = spec.name if stage.part != "rivals" else f"{spec.name} (rivals)"
+    name = spec.name if stage.part in ("paper", "all") else f"{spec.name} ({stage.part})"
     with Store(out / f"{spec.name}.jsonl") as store, _Display(name) as display:
         result = run_sweep(
             runs,

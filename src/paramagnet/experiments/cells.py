@@ -52,13 +52,14 @@ class Start:
     @property
     def label(self) -> str:
         """The paper's name of it, or the scheme's own."""
-        if self.scheme == _OURS:
-            if self.gain == 1.0:
-                return "β_max"
-            if 0.0 < self.gain < 1.0 and (1.0 / self.gain).is_integer():
-                return f"β_max/{1.0 / self.gain:g}"
-            return f"{self.gain:g} β_max"
-        return self.scheme if self.gain == 1.0 else f"{self.gain:g} {self.scheme}"
+        scheme, plus, own = self.scheme.partition("+data")
+        biases = " + data" if plus else ""
+        if scheme != _OURS:
+            return f"{scheme}{biases}" if self.gain == 1.0 else f"{self.gain:g} {scheme}{biases}"
+        scale = "data's β_max" if own else "β_max"
+        if 0.0 < self.gain < 1.0 and (1.0 / self.gain).is_integer():
+            return f"{scale}/{1.0 / self.gain:g}{biases}"
+        return f"{scale}{biases}" if self.gain == 1.0 else f"{self.gain:g} {scale}{biases}"
 
 
 BETA_MAX = Start()

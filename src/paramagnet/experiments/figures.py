@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ _LOOKS = {
     Start("he"): Look("#cc79a7", "-.", "+"),
     Start("lecun"): Look("#808080", ":", "D"),
     Start("hinton"): Look("#a6761d", "--", ""),
+    Start("layer-correlation+data"): Look("#000000", "--", "", heavy=True),
+    Start("layer-correlation+data-own"): Look("#cc3377", "--", "*"),
+    Start("layer-correlation+data", 0.5): Look("#0072b2", "--", "s"),
+    Start("hinton+data"): Look("#a6761d", ":", "x"),
+    Start("hopfield"): Look("#117733", "-", "D"),
 }
 _OTHER = Look("#8a6fd1", ":", ".")
 _FROM = 0.1  # differences are drawn from this share of the epochs on, where they matter
@@ -98,12 +104,18 @@ def draw_base_patterns() -> Any:
     return plot_patterns(toy_patterns(), ("(a)", "(b)", "(c)", "(d)"))
 
 
-def draw_learning_curves(runs: Runs, settings: Sequence[Setting], *, field: str = "log_likelihood") -> Any:
+def draw_learning_curves(
+    runs: Runs, settings: Sequence[Setting], *, field: str = "log_likelihood", name_data: bool = False
+) -> Any:
     """For each setting the log-likelihood of every start (above), and its difference to beta_max (below).
 
     Bands are one standard deviation over trials above, two standard errors of the paired difference below.
+    ``name_data`` puts the data set in the titles.
     """
     above = [_curves(setting, runs[setting], field) for setting in settings]
+    if name_data:
+        titles = (f"{s.dataset}, {panel.title}" for s, panel in zip(settings, above, strict=True))
+        above = [replace(panel, title=title) for panel, title in zip(above, titles, strict=True)]
     below = [_differences(runs[setting], field) for setting in settings]
     labels = ("log-likelihood\n(nats per point)", "log-likelihood minus\nthat of $\\beta_{max}$")
     if not any(panel.bands for panel in below):

@@ -1,8 +1,8 @@
 """What `paramagnet reproduce` runs, in which order.
 
-A stage is a specification, a part of it (the paper's cells, the rivals, or both) and the most trials. A
-plan is followed from the beginning each time, and what is done is skipped: first what the report needs of
-everything, then the paper's number of trials.
+A stage is a specification, a part of it (the paper's cells, the rivals, other starts, or all) and the most
+trials. A plan is followed from the beginning each time, and what is done is skipped: first what the report
+needs of everything, then the paper's number of trials.
 """
 
 from __future__ import annotations
@@ -26,6 +26,13 @@ DRYBEAN = ("drybean_spin", "drybean_bit")
 ULC = ("ulc_spin", "ulc_bit")
 MNIST = ("mnist_spin", "mnist_bit")
 FIGURES = ("drybean_long",)
+# Beyond the paper: more starts; then some of these settings with larger learning rates.
+STUDY_EXACT = (
+    "win/toy_spin", "win/toy_bit_c0", "win/toy_bit_c5", "win/drybean_spin", "win/drybean_bit",
+    "win/digits_spin", "win/digits_bit",
+)  # fmt: skip
+STUDY_RATES = ("win/toy_rate3", "win/toy_rate10", "win/drybean_rate3", "win/drybean_rate10")
+STUDY_SAMPLED = ("win/digits_wide", "win/ulc_spin", "win/ulc_bit", "win/mnist_spin", "win/mnist_bit")
 QUICK_TRIALS = {"exact": 2, "pcd": 1}
 
 
@@ -55,6 +62,17 @@ PLANS["all"] = (
     # ... then the paper's number of trials.
     *(stage for name in ("drybean", "figures", "toy", "ulc", "mnist") for stage in PLANS[name]),
 )
+
+
+def _study(specs: tuple[str, ...], few: int) -> tuple[Stage, ...]:
+    """A few trials of one after the other, then all; what the paper's own sweeps may have run comes last."""
+    parts = ("starts", "rivals", "paper")
+    return tuple(Stage(spec, part, trials) for trials in (few, None) for spec in specs for part in parts)
+
+
+PLANS["win-exact"] = (*_study(STUDY_EXACT, 3), *_study(STUDY_RATES, 3))
+PLANS["win-sampled"] = _study(STUDY_SAMPLED, 1)
+PLANS["win"] = (*PLANS["win-exact"], *PLANS["win-sampled"])
 
 
 def shorten(stages: tuple[Stage, ...], *, trials: int | None, quick: bool) -> tuple[Stage, ...]:

@@ -22,8 +22,8 @@ from paramagnet.experiments.points import load_points
 from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.seeds import annealing_seed, learning_seed, weight_seed
 from paramagnet.experiments.spec import MeasurementSpec, Run
+from paramagnet.experiments.starts import start_machine, start_std
 from paramagnet.experiments.store import RunRecord
-from paramagnet.initializers import initialize, scheme_std
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState, load_checkpoint
@@ -113,7 +113,7 @@ def execute(
         c=run.hidden_bias,
         scheme=run.scheme,
         gain=run.gain,
-        sigma=run.gain * _sigma(run, points.shape[1]),
+        sigma=_sigma(run, points),
         trial=run.trial,
         seed=run.seed,
         epochs=tuple(record.epoch for record in records),
@@ -147,7 +147,7 @@ def trained_machine(run: Run) -> RBM:
 
 def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _Keeper) -> TrainState:
     """The last state, with a record for every epoch that is to be measured."""
-    start: RBM | TrainState = keeper.load() or _initial_machine(run, points.shape[1])
+    start: RBM | TrainState = keeper.load() or _initial_machine(run, points)
     settings = run.learning
     rate = settings.learning_rate
     options: dict[str, Any] = {
@@ -186,28 +186,18 @@ def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _K
     return state
 
 
-def _initial_machine(run: Run, n_visible: int) -> RBM:
-    return initialize(
-        n_visible,
-        run.n_hidden,
-        visible=run.visible,
-        hidden=run.hidden,
-        hidden_bias=run.hidden_bias,
-        scheme=run.scheme,
-        gain=run.gain,
-        rng=weight_seed(run),
+def _initial_machine(run: Run, points: FloatArray) -> RBM:
+    return start_machine(
+        run.scheme, points, run.n_hidden, gain=run.gain, rng=weight_seed(run), **_layers(run)
     )
 
 
-def _sigma(run: Run, n_visible: int) -> float:
-    return scheme_std(
-        run.scheme,
-        n_visible,
-        run.n_hidden,
-        visible=run.visible,
-        hidden=run.hidden,
-        hidden_bias=run.hidden_bias,
-    )
+def _sigma(run: Run, points: FloatArray) -> float:
+    return run.gain * start_std(run.scheme, points, run.n_hidden, rng=weight_seed(run), **_layers(run))
+
+
+def _layers(run: Run) -> dict[str, Any]:
+    return {"visible": run.visible, "hidden": run.hidden, "hidden_bias": run.hidden_bias}
 
 
 def _measure(

@@ -14,16 +14,18 @@ from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet.data.sources import SOURCES
+from paramagnet.experiments.starts import OURS, parse_start
 from paramagnet.initializers import SCHEMES
 from paramagnet.units import as_unit
 
-OURS = "layer-correlation"
-PARTS = ("paper", "rivals", "all")
+PARTS = ("paper", "rivals", "starts", "all")
+STUDY = "win"  # a folder of specifications
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ class Run:
     def describe(self) -> str:
         """The run in words."""
         scale = f"gain {self.gain:g}" if self.scheme == OURS else self.scheme
+        if self.scheme != OURS and self.gain != 1.0:
+            scale = f"{self.gain:g} {scale}"
         return (
             f"{Path(self.data.name).name}, {self.n_hidden} {self.hidden} hidden units, "
             f"c = {self.hidden_bias:g}, {scale}, trial {self.trial}"
@@ -167,7 +171,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Spec:
-    """A sweep: cells (sizes, biases, gains, rival schemes) times trials, all else equal.
+    """A sweep: cells (sizes, biases, and gains, rival schemes or other starts) times trials, all else equal.
 
     ``table`` is the name of the paper's table in ``paper/log_likelihoods.csv``, empty where there is none.
     """
@@ -185,6 +189,7 @@ class Spec:
     trials: int
     table: str = ""
     seed: int = 0
+    starts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         as_unit(self.visible, "visible")
@@ -198,21 +203,26 @@ class Spec:
             as_positive(as_real(gain, "gains"), "gains")
         for rival in self.rivals:
             _require_one_of(rival, "rivals", SCHEMES)
-        if not self.gains and not self.rivals:
-            raise ValueError("`gains` and `rivals` must not both be empty.")
+        for start in self.starts:
+            parse_start(start)
+        if not (self.gains or self.rivals or self.starts):
+            raise ValueError("`gains`, `rivals` and `starts` must not all be empty.")
         as_count(self.trials, "trials")
         as_count(self.seed, "seed", minimum=0)
 
     def runs(self, *, trials: int | None = None, part: str = "all") -> Iterator[Run]:
         """All runs, trial after trial, so that a sweep that is cut short covers all cells evenly.
 
-        ``part`` is "paper" (the gains), "rivals", or "all": the gains, then the rivals.
+        ``part`` is "paper" (the gains), "rivals", "starts", or "all": one after the other.
         """
         _require_one_of(part, "part", PARTS)
         count = self.trials if trials is None else min(as_count(trials, "trials"), self.trials)
-        ours = [(OURS, gain) for gain in self.gains] if part != "rivals" else []
-        rivals = [(rival, 1.0) for rival in self.rivals] if part != "paper" else []
-        for scales in (ours, rivals):
+        parts = {
+            "paper": [(OURS, gain) for gain in self.gains],
+            "rivals": [(rival, 1.0) for rival in self.rivals],
+            "starts": [parse_start(start) for start in self.starts],
+        }
+        for scales in parts.values() if part == "all" else (parts[part],):
             for trial in range(count):
                 for n_hidden in self.n_hidden:
                     for c in self.hidden_bias:
@@ -241,9 +251,19 @@ Section = TypeVar("Section", DataSpec, LearningSpec, MeasurementSpec)
 
 
 def paper_specs() -> tuple[str, ...]:
-    """The names of the specifications that come with the package."""
-    folder = files("paramagnet.experiments") / "specs"
-    return tuple(sorted(item.name.removesuffix(".toml") for item in folder.iterdir()))
+    """The names of the specifications of the paper's tables and figures."""
+    return _names_in(files("paramagnet.experiments") / "specs")
+
+
+def study_specs() -> tuple[str, ...]:
+    """The names of those of the study that compares starts, beyond the paper; they begin with "win/"."""
+    folder = files("paramagnet.experiments") / "specs" / STUDY
+    return tuple(f"{STUDY}/{name}" for name in _names_in(folder))
+
+
+def _names_in(folder: Traversable) -> tuple[str, ...]:
+    names = (item.name for item in folder.iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def read_spec(source: str | Path) -> Spec:
@@ -253,10 +273,10 @@ def read_spec(source: str | Path) -> Spec:
     """
     path = Path(source)
     if path.suffix != ".toml":
-        if str(source) not in paper_specs():
+        known = (*paper_specs(), *study_specs())
+        if str(source) not in known:
             raise ValueError(
-                f"`spec` must be one of {', '.join(paper_specs())}, or the path of a .toml file, "
-                f"got {str(source)!r}."
+                f"`spec` must be one of {', '.join(known)}, or the path of a .toml file, got {str(source)!r}."
             )
         text = (files("paramagnet.experiments") / "specs" / f"{source}.toml").read_text(encoding="utf-8")
         return parse_spec(text, str(source))
@@ -285,7 +305,7 @@ def _parse(content: dict[str, Any], name: str, folder: Path | None) -> Spec:
         if not isinstance(content.get(key), dict):
             raise ValueError(f"the section [{key}] is missing.")
     machine = content["machine"]
-    known = ("visible", "hidden", "n_hidden", "hidden_bias", "gains", "rivals")
+    known = ("visible", "hidden", "n_hidden", "hidden_bias", "gains", "rivals", "starts")
     _refuse_unknown(machine, known, "[machine] ")
     _require(machine, ("n_hidden",), "[machine] ")
     _require(content, ("trials",), "")
@@ -304,6 +324,7 @@ def _parse(content: dict[str, Any], name: str, folder: Path | None) -> Spec:
         trials=content["trials"],
         table=content.get("table", ""),
         seed=content.get("seed", 0),
+        starts=_as_tuple(machine.get("starts", [])),
     )
 
 

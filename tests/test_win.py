@@ -1,0 +1,242 @@
+"""The study of starts: made-up records in, verdicts out that can be counted by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from paramagnet.cli.reproduce import _run_stage
+from paramagnet.experiments.cells import BETA_MAX, Start
+from paramagnet.experiments.executors import InProcess
+from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, Stage
+from paramagnet.experiments.spec import read_spec, study_specs
+from paramagnet.experiments.starts import STARTS
+from paramagnet.experiments.store import RunRecord, Store
+from paramagnet.experiments.win import (
+    DATASET_FREE,
+    HINTON_DATA,
+    RULES,
+    epochs_to_reach,
+    level_of_share,
+    place,
+    read_study,
+    time_to,
+)
+from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
+from paramagnet.experiments.win_page import fill_tables, study_sheets, write_study
+from paramagnet.experiments.win_tables import all_sheets, count_sheet, main_contests, rate_sheet, time_sheet
+from paramagnet.experiments.writers import to_markdown
+
+EPOCHS = (0, 50, 100, 200)
+TRIALS = 3
+
+
+def end_of(run):
+    """Best for hopfield, then 0.1 less from one to the next in STARTS; trials shift all alike."""
+    order = ["hopfield", *(name for name in STARTS if name != "hopfield")]
+    return -10.0 - 0.1 * order.index(run.scheme) - 0.5 * abs(math.log2(run.gain)) + 0.3 * run.trial
+
+
+def record_of(run, name, error=0.0):
+    end = end_of(run)
+    curve = (end - 4.0, end - 2.0, end - 1.0, end)
+    return RunRecord(
+        run.digest, name, "", run.data.name, 20, run.n_hidden, run.visible, run.hidden, run.hidden_bias,
+        run.scheme, run.gain, 0.1, run.trial, run.seed, EPOCHS, curve, tuple(v - 1.0 for v in curve),
+        (error,) * 4, 1.0, "0", "0", "here", "now",
+    )  # fmt: skip
+
+
+def write(path, spec, runs=None, **options):
+    with Store(path) as store:
+        for run in runs or spec.runs(trials=TRIALS):
+            store.append(record_of(run, spec.name, **options))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The paper's own runs in one place, the study's in another, as `reproduce` leaves them."""
+    path = tmp_path_factory.mktemp("results")
+    spec, paper = read_spec("win/toy_bit_c5"), read_spec("toy_bit_c5")
+    shared = {run.digest for run in paper.runs()}
+    write(path / "toy_bit_c5.jsonl", paper, paper.runs(trials=5))
+    write(
+        path / "win" / "toy_bit_c5.jsonl",
+        spec,
+        [r for r in spec.runs(trials=TRIALS) if r.digest not in shared],
+    )
+    write(path / "win" / "toy_rate3.jsonl", read_spec("win/toy_rate3"))
+    return path
+
+
+@pytest.fixture(scope="module")
+def contests(folder):
+    return read_study(folder)
+
+
+def test_plans_hold_the_whole_study():
+    assert {stage.spec for stage in PLANS["win"]} == set(study_specs())
+    assert {*STUDY_EXACT, *STUDY_RATES, *STUDY_SAMPLED} == set(study_specs())
+    full = {(stage.spec, stage.part) for stage in PLANS["win"] if stage.trials is None}
+    assert full == {(name, part) for name in study_specs() for part in ("starts", "rivals", "paper")}
+
+
+def test_runs_of_other_sweeps_are_not_repeated(tmp_path):
+    spec = read_spec("win/toy_rate3")
+    write(tmp_path / "other.jsonl", spec, list(spec.runs()))
+    _run_stage(Stage(spec.name, "all"), False, InProcess(), tmp_path, None, math.inf)
+    assert not (tmp_path / "win").exists()
+
+
+def test_stores_are_joined_by_digest(contests):
+    assert [contest.spec.name for contest in contests] == ["win/toy_bit_c5"] * 3 + ["win/toy_rate3"] * 2
+    assert [contest.setting.n_hidden for contest in contests] == [10, 20, 30, 20, 20]
+    for contest in contests:
+        assert contest.complete
+        assert contest.rules == RULES
+        assert contest.n_trials == (
+            TRIALS,
+            TRIALS,
+        )  # of the five trials of the paper's own runs those in common
+        assert len(contest.gains) == (5 if contest.is_about_rates else 9)
+    assert len(main_contests(contests)) == 3
+    assert contests[0].label.startswith("toy bit, ")
+    assert contests[0].label.endswith(" = 0.5, c = -5")
+    assert contests[3].label.endswith(" = 1, c = 0, rate 0.03")
+
+
+def test_placings(contests):
+    found = place(contests[0], RULES, 200)
+    assert {placing.best for placing in found.values()} == {Start("hopfield")}
+    assert [rule for rule, placing in found.items() if placing.wins] == [Start("hopfield")]
+    assert found[BETA_MAX].gap.value == pytest.approx(-0.1)
+    assert found[BETA_MAX].gap.error == pytest.approx(0.0, abs=1e-12)  # trials shift all starts alike
+    assert found[BETA_MAX].gap.n_trials == TRIALS
+    assert contests[0].best(contests[0].gains, 200) == BETA_MAX
+    assert place(contests[0], (), 200) == {}
+
+
+def test_one_trial_takes_the_error_of_the_estimate(tmp_path):
+    spec = read_spec("win/mnist_spin")
+    runs = list(spec.runs())
+    with Store(tmp_path / "mnist.jsonl") as store:
+        for run in runs:
+            store.append(replace(record_of(run, spec.name, error=0.09), epochs=(0, 5, 10, 20)))
+    (contest,) = read_study(tmp_path, ["win/mnist_spin"])
+    found = place(contest, RULES, 20)
+    assert found[BETA_MAX].gap.error == pytest.approx(0.09 * math.sqrt(2.0))
+    assert found[BETA_MAX].wins  # behind by 0.1, with an error of 0.127
+    assert not found[Start("hinton")].wins
+
+
+def test_planted_noise_is_paired(folder, tmp_path):
+    """A start that is behind in the mean, but by less than its error, is counted as a winner."""
+    spec = read_spec("win/toy_rate3")
+    with Store(tmp_path / "noisy.jsonl") as store:
+        for run in spec.runs(trials=TRIALS):
+            record = record_of(run, spec.name)
+            if run.scheme == "layer-correlation" and run.gain == 1.0:
+                shift = (-0.3, 0.0, 0.3)[run.trial]
+                record = replace(record, log_likelihood=tuple(v + shift for v in record.log_likelihood))
+            store.append(record)
+    placing = place(read_study(tmp_path)[0], RULES, 200)[BETA_MAX]
+    assert placing.gap.error == pytest.approx(0.3 / math.sqrt(3.0))
+    assert placing.wins
+    assert not placing.is_best
+
+
+def test_own_best_epoch(contests):
+    contest = contests[0]
+    record = contest.runs[BETA_MAX][0]
+    fitted = replace(record, held_out=(-15.0, -11.0, -12.0, -13.0))
+    other = replace(contest, runs={**contest.runs, BETA_MAX: [fitted]})
+    assert other.best_epoch(BETA_MAX, "held_out") == 50
+    assert other.best_epoch(BETA_MAX) == 200
+    assert other.mean(BETA_MAX, None, "held_out") == -11.0
+    hopfield = contest.values(Start("hopfield"), 200, "held_out")[0, 0]
+    assert other.gap(BETA_MAX, Start("hopfield"), None, "held_out").value == pytest.approx(-11.0 - hopfield)
+
+
+def test_time_to_a_level(contests):
+    epochs, values = np.array([0.0, 10.0, 20.0]), np.array([-3.0, -2.0, -1.0])
+    assert epochs_to_reach(epochs, values, -1.5) == pytest.approx(15.0)
+    assert epochs_to_reach(epochs, values, -3.0) == 0.0
+    assert epochs_to_reach(epochs, values, -0.5) == math.inf
+    contest = contests[0]
+    level = contest.mean(BETA_MAX, 200)
+    assert time_to(contest, BETA_MAX, level) == pytest.approx(200.0)
+    assert time_to(contest, Start("hopfield"), level) == pytest.approx(190.0)
+    assert time_to(contest, Start("hinton"), level) == math.inf
+    bottom, top = contest.mean(HINTON_DATA, 0), contest.mean(Start("hopfield"), 200)
+    assert level_of_share(contest) == pytest.approx(bottom + 0.9 * (top - bottom))
+
+
+def test_tables(contests):
+    text = to_markdown(count_sheet(contests))
+    (hopfield,) = (line for line in text.splitlines() if line.startswith("| hopfield"))
+    assert hopfield == "| hopfield " + "| 3 | **3** | 0.00 " * 3 + "|"
+    (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
+    assert ours == "| β<sub>max</sub> " + "| 0 | 0 | 0.10 " * 3 + "|"
+    text = to_markdown(count_sheet(contests, DATASET_FREE))
+    assert "hopfield" not in text
+    (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
+    assert ours == "| β<sub>max</sub> " + "| 3 | **3** | 0.00 " * 3 + "|"
+    assert "3 of 3 not" in to_markdown(time_sheet(contests))
+    assert len(rate_sheet(contests).columns) == 3  # α = 1, c = -5 at two rates, c = 0 at one
+    keys = [sheet.key for sheet in study_sheets(contests)]
+    assert len(set(keys)) == len(keys)
+    cells = all_sheets(contests)
+    assert len(cells) == 4
+    assert next(label for label, _ in cells[0].rows) == "β_max/4"
+
+
+def test_rules_without_runs_keep_a_setting_out(folder, tmp_path):
+    spec = read_spec("win/toy_bit_c5")
+    write(tmp_path / "some.jsonl", spec, [run for run in spec.runs(trials=2) if run.scheme != "hopfield"])
+    contests = read_study(tmp_path)
+    assert len(contests) == 3
+    assert not main_contests(contests)
+    page = tmp_path / "page.md"
+    page.write_text("")
+    with pytest.raises(ValueError, match="nothing to compare yet"):
+        write_study(contests, page)
+
+
+def test_page(contests, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "figures").mkdir()
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Words.\n\n<!-- table: counts -->\nformer table\n<!-- end -->\n\nMore words.\n", encoding="utf-8"
+    )
+    write_study(contests, page)
+    once = page.read_text(encoding="utf-8")
+    assert "former table" not in once
+    assert once.startswith("Words.")
+    assert once.endswith("More words.\n")
+    assert "| hopfield | 3 |" in once
+    assert fill_tables(once, study_sheets(contests)) == once
+    assert "win/toy\\_rate3: held-out" in (tmp_path / "page_tables.md").read_text(encoding="utf-8")
+    assert {path.name for path in (tmp_path / "figures").iterdir()} >= {"page-gaps.png", "page-gains.png"}
+    without = study_sheets(main_contests(contests))
+    assert "no runs for this table" in fill_tables("<!-- table: rates -->\n<!-- end -->", without)
+    with pytest.raises(ValueError, match="asks for the table 'nothing'"):
+        fill_tables("<!-- table: nothing -->\n<!-- end -->", study_sheets(contests))
+
+
+def test_figures(contests):
+    pytest.importorskip("matplotlib")
+    assert len(draw_gaps(contests).axes) == 2
+    panels = [axis for axis in draw_gain_grid(contests).axes if axis.get_visible()]
+    assert len(panels) == 1
+    assert len(panels[0].get_lines()) >= 6
+    assert len(draw_curves(main_contests(contests)).axes) == 6
+
+
+def test_folder_must_be_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="`results` must be a folder"):
+        read_study(tmp_path / "nothing")
+    assert read_study(tmp_path) == ()
