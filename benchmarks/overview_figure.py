@@ -123,14 +123,13 @@ def draw_training(axis: Any, folder: Path) -> None:
     axis.set_xscale("log", base=2)
     axis.set_xticks(GAINS, ["1/4", "1/2", "1", "2", "4"])
     axis.set_yscale("symlog", linthresh=0.1, linscale=1.0)
-    axis.set_yticks(
-        [0.1, 0, -0.1, -1, -10], ["+0.1", "0", "\N{MINUS SIGN}0.1", "\N{MINUS SIGN}1", "\N{MINUS SIGN}10"]
-    )
+    ticks = (-100, -10, -1, -0.1, 0, 0.1, 1, 10)
+    axis.set_yticks(ticks, [f"{tick:+g}".replace("-", "\N{MINUS SIGN}") if tick else "0" for tick in ticks])
     axis.set_xlabel(r"initial $\sigma$ over that of the theory")
     axis.set_ylabel("training log-likelihood at the end,\nagainst the theory's start (nats)")
     low, high = axis.get_ylim()
-    axis.set_ylim(3 * low, max(high, 0.15))
-    axis.legend(loc="lower left", fontsize=10, title="training, the paper's settings")
+    axis.set_ylim(1.5 * low, max(20.0 * high, 30.0))
+    axis.legend(loc="upper left", fontsize=10, title="training, the paper's settings", ncols=2)
 
 
 def main() -> None:
