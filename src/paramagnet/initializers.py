@@ -109,7 +109,7 @@ def initialize(
 
     ``scheme="hopfield"`` draws no weights: with ``visible_bias="data"`` every hidden unit is given the mean
     of a group of points as its pattern. The idea is that of [L21] Leonelli, Agliari, Albanese and Barra,
-    Neural Networks 143 (2021) 314, arXiv:2011.11307, for known patterns and Gaussian hidden units.
+    Neural Networks 143 (2021) 314, for known patterns and Gaussian hidden units.
     """
     if scale_from not in ("zero", "biases"):
         raise ValueError(f"`scale_from` must be 'zero' or 'biases', got {scale_from!r}.")
