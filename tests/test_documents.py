@@ -149,7 +149,7 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     (tmp_path / "mine.csv").write_text("\n".join(rows))
     spec = read_spec(tmp_path / "mine.toml")
     runs = list(spec.runs())
-    assert len(runs) == 10 * 2 * 2 * (3 + 2)
+    assert len(runs) == 10 * 2 * 2 * (3 + 2 + 1)
     points, held_out = load_points(runs[0])
     assert (points.shape, held_out.shape) == ((60, 5), (20, 5))
     content = tomllib.loads(example)
