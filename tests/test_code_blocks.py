@@ -76,6 +76,9 @@ PARSED_ONLY = {
     "paramagnet reproduce mine.toml --scheduler scheduler.json --state states --minutes 470",
     "paramagnet reproduce toy --quick",
     "paramagnet reproduce toy --quick --out first-look",
+    "paramagnet reproduce win-exact",
+    "paramagnet reproduce win-exact --no-report",
+    "paramagnet reproduce win-sampled --no-report",
 }
 
 
