@@ -55,6 +55,7 @@ tables: $(STAMP)
 sweep: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce all $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 	$(BIN)/python benchmarks/disorder_average.py
+	$(BIN)/python benchmarks/finite_size.py
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

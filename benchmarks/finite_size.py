@@ -1,0 +1,120 @@
+"""How far the layer correlation of machines of finite size has its maximum from the theory's beta_max.
+
+Random machines with as many hidden as visible units, from 8 to 1000, by `simulate_layer_correlation`:
+enumerated up to 14 units, sampled beyond. `disorder_average.py` does the smallest ones with code of its own.
+
+    python benchmarks/finite_size.py [--largest 1000]   run what is missing, print the table
+    python benchmarks/finite_size.py --figure           draw docs/figures/finite_size.png
+
+Records are kept in benchmarks/data/finite_size.json, one after the other as they are finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from disorder_average import ROOT, load_records, save_records
+from paramagnet.experiments.disorder import simulate_layer_correlation
+from ratio import machine_facts
+
+RECORDS = ROOT / "benchmarks" / "data" / "finite_size.json"
+FIGURE = ROOT / "docs" / "figures" / "finite_size.png"
+SEED = 20250707
+BIASES = (0.0, -5.0)
+DRAWS = {8: 20000, 10: 10000, 14: 4000, 24: 240, 48: 100, 100: 40, 250: 12, 500: 6, 1000: 4}
+
+
+def simulate(n: int, c: float) -> dict[str, Any]:
+    start = time.process_time()
+    average = simulate_layer_correlation(
+        n, n, hidden_bias=c, n_draws=DRAWS[n], rng=np.random.default_rng([SEED, n])
+    )
+    return {
+        "n": n,
+        "m": n,
+        "c": c,
+        "draws": average.n_draws,
+        "seed": SEED,
+        "method": average.method,
+        "betas": average.beta.tolist(),
+        "slope": average.value.tolist(),
+        "slope_error": average.error.tolist(),
+        "beta_max": average.beta_max,
+        "maximum": average.maximum,
+        "maximum_error": average.maximum_error,
+        "machine": machine_facts("numpy", "numba"),
+        "seconds": round(time.process_time() - start, 1),
+    }
+
+
+def run_missing(largest: int) -> None:
+    records = load_records(RECORDS)
+    done = {(r["n"], r["c"], r["draws"], r["seed"]) for r in records}
+    for n, draws in DRAWS.items():
+        for c in BIASES:
+            if n <= largest and (n, c, draws, SEED) not in done:
+                records.append(simulate(n, c))
+                save_records(records, RECORDS)
+                print(f"n = {n}, c = {c:g}: {records[-1]['seconds']} s", flush=True)
+
+
+def select(records: list[dict[str, Any]], c: float) -> list[dict[str, Any]]:
+    return sorted((r for r in records if r["c"] == c), key=lambda r: r["n"])
+
+
+def print_table(records: list[dict[str, Any]]) -> None:
+    print("Spin visible, bit hidden units, as many of both; the maximum over beta_max.")
+    for c in BIASES:
+        for r in select(records, c):
+            ratio, error = r["maximum"] / r["beta_max"], r["maximum_error"] / r["beta_max"]
+            print(
+                f"c = {c:>4g}, n = {r['n']:>4}, {r['draws']:>5} draws, {r['method']:<10}:"
+                f" {ratio:.4f} +- {error:.4f}"
+            )
+
+
+def draw_figure(records: list[dict[str, Any]], path: Path = FIGURE) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    figure, axis = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
+    styles = {0.0: {"color": "#2166ac", "marker": "o"}, -5.0: {"color": "#d6604d", "marker": "s"}}
+    for shift, (c, style) in zip((0.97, 1.03), styles.items(), strict=True):
+        chosen = select(records, c)
+        sizes = np.array([r["n"] for r in chosen])
+        ratio = np.array([r["maximum"] / r["beta_max"] for r in chosen])
+        error = np.array([r["maximum_error"] / r["beta_max"] for r in chosen])
+        axis.errorbar(
+            sizes * shift, 100.0 * (ratio - 1.0), 100.0 * error, **style,
+            markersize=4, linestyle="none", elinewidth=1.0, capsize=2.0, label=f"$c = {c:g}$",
+        )  # fmt: skip
+    axis.axhline(0.0, color="0.45", linestyle="--", linewidth=1.0)
+    axis.set_xscale("log")
+    axis.set_xlabel("units of each layer, $n = m$")
+    axis.set_ylabel(r"maximum above $\beta_\mathrm{max}$ / %")
+    axis.legend(frameon=False)
+    figure.savefig(path, dpi=160)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--largest", type=int, default=max(DRAWS))
+    parser.add_argument("--figure", action="store_true")
+    options = parser.parse_args()
+    if options.figure:
+        draw_figure(load_records(RECORDS))
+        return
+    run_missing(options.largest)
+    print_table(load_records(RECORDS))
+
+
+if __name__ == "__main__":
+    main()
