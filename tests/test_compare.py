@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,21 @@ def test_a_later_start_may_be_closer_in_errors_than_the_second():
     assert result.standings[1].start == HALF
     assert not result.clear
     assert "but he cannot be told from it" in result.recommendation
+
+
+def test_learning_that_has_not_ended_is_said():
+    result = comparison({HALF: (-3.1, -2.1, -1.12), BETA_MAX: (-3.0, -2.0, -1.0)})
+    records = tuple(
+        replace(
+            r, epochs=(0, 5, 10), log_likelihood=(-9.0, r.log_likelihood[-1] - rise, r.log_likelihood[-1])
+        )
+        for r, rise in zip(result.records, (9.0, 9.0, 9.0, 0.4, 0.5, 0.6), strict=True)
+    )
+    rising = replace(result, records=records)
+    assert rising.late_growth == pytest.approx(0.5)  # of the best, beta_max
+    assert "in the second half of the epochs it still gained 0.5 nats" in rising.recommendation
+    flat = tuple(replace(r, log_likelihood=(-9.0, *[r.log_likelihood[-1]] * 2)) for r in records)
+    assert "second half" not in replace(result, records=flat).recommendation
 
 
 def test_equal_starts_are_no_winner():

@@ -90,8 +90,32 @@ class InitializationComparison:
         return not any(standing.equals_best for standing in self.standings[1:])
 
     @property
+    def late_growth(self) -> float:
+        """By how many nats per point the best start grew in the second half of the epochs; nan if that was
+        not measured.
+        """
+        grown = []
+        for record in self.runs[self.setting][self.best]:
+            earlier = [epoch for epoch in record.epochs if 0 < 2 * epoch <= self.epoch]
+            if earlier and self.epoch in record.epochs:
+                halfway, end = record.epochs.index(max(earlier)), record.epochs.index(self.epoch)
+                grown.append(record.log_likelihood[end] - record.log_likelihood[halfway])
+        return float(np.mean(grown)) if grown else float("nan")
+
+    @property
     def recommendation(self) -> str:
-        """In one or two sentences, with the uncertainty."""
+        """In some sentences, with the uncertainty; and whether learning had come to an end."""
+        words = self._choice
+        if len(self.standings) > 1 and self.late_growth > max(self.standings[1].behind.mean, 0.01):
+            words += (
+                f" But learning had not ended: in the second half of the epochs it still gained "
+                f"{self.late_growth:.2g} nats per point, more than its lead. With more epochs or a larger "
+                "learning rate the order may be another one."
+            )
+        return words
+
+    @property
+    def _choice(self) -> str:
         first, *others = self.standings
         name = plain_label(first.start)
         n_trials = first.log_likelihood.n_finite
