@@ -207,5 +207,6 @@ def test_a_run_is_resumed(tmp_path, monkeypatch):
     script.run_missing(path)
     both = script.load_records(path)
     assert both[0] == first[0]
-    alone = script.simulate(plan[1])
+    with threadpool_limits(1):  # another number of BLAS threads has other last bits
+        alone = script.simulate(plan[1])
     assert {**both[1], "seconds": 0} == {**alone, "seconds": 0}
