@@ -1,7 +1,8 @@
 """Table 7 again with drawn hidden states: does their noise explain where we differ from the paper?
 
     python benchmarks/hidden_noise.py [--trials 2] [--epoch 40] [--rules RULE ...]   run what is missing
-    python benchmarks/hidden_noise.py --table                                        for docs/differences.md
+
+`make tables` writes what came out to docs/differences.md.
 
 We put the means ``E[h | v]`` into the averages of the gradient. The paper does not say whether it does, or
 draws ``h``: under the model, or for the data too. Runs of Table 7 (Urban Land Cover, bits) are repeated with
@@ -28,6 +29,7 @@ from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.run import execute
 from paramagnet.experiments.spec import OURS, Run, read_spec
 from paramagnet.experiments.store import Store
+from paramagnet.experiments.writers import escape_markdown
 from paramagnet.learning import gradient
 from paramagnet.learning.gibbs import Chains, Layer
 from paramagnet.learning.gradient import Layout, chain_moments
@@ -75,8 +77,13 @@ def learn(run: Run, drawn: tuple[str, ...]) -> float:
         return execute(run).log_likelihood[-1]
 
 
-def print_table(found: list[dict[str, Any]], epoch: int) -> None:
-    """A row per cell: the paper's value, and the means over trials, with their number."""
+def load_found() -> list[dict[str, Any]]:
+    """What was run."""
+    return json.loads(FILE.read_text()) if FILE.is_file() else []
+
+
+def table_rows(epoch: int = 40) -> tuple[list[str], list[list[str]]]:
+    """A heading, and a row per cell: the paper's value, and the means over trials, with their number."""
     printed = {
         (cell.c, cell.gain): cell
         for cell in read_log_likelihoods()
@@ -87,18 +94,23 @@ def print_table(found: list[dict[str, Any]], epoch: int) -> None:
         if record.scheme == OURS and epoch in record.epochs:
             value = record.log_likelihood[record.epochs.index(epoch)]
             columns["means"].setdefault((record.c, record.gain), []).append(value)
-    for done in found:
+    for done in load_found():
         if done["epoch"] == epoch:
             columns[done["rule"]].setdefault((done["c"], done["gain"]), []).append(done["log_likelihood"])
-    print("| c | start | paper |", " | ".join(columns), "|")
-    print("|---|---|---|" + "---|" * len(columns))
+    rows = []
     for c in BIASES:
         for gain in GAINS:
             cell = printed[c, gain]
-            row = [f"{c:g}", Start(gain=gain).label, f"{cell.mean:.2f} ({cell.std:.2f})"]
+            row = [
+                f"{c:g}",
+                escape_markdown(Start(gain=gain).label),
+                f"{cell.mean:.2f} ({cell.std:.2f})",
+            ]
             cells = [column.get((c, gain), []) for column in columns.values()]
-            row += [f"{np.mean(values):.2f} [{len(values)}]" if values else "" for values in cells]
-            print("|", " | ".join(row), "|")
+            rows.append(
+                row + [f"{np.mean(values):.2f} [{len(values)}]" if values else "" for values in cells]
+            )
+    return ["c", "start", "paper", *columns], rows
 
 
 def main() -> None:
@@ -106,13 +118,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--epoch", type=int, default=40)
     parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
-    parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     spec = read_spec("ulc_bit")
-    found = json.loads(FILE.read_text()) if FILE.is_file() else []
-    if options.table:
-        print_table(found, options.epoch)
-        return
+    found = load_found()
     for run in spec.runs(trials=options.trials, part="paper"):
         if run.gain not in GAINS or run.hidden_bias not in BIASES:
             continue
