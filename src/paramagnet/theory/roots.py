@@ -46,7 +46,7 @@ def find_root(
         if linear_somewhere:
             newton = np.where(linear, x * (1.0 + step), newton)
         inside = falling & (newton >= low) & (newton <= high)
-        middle = np.sqrt(np.maximum(low, 1e-6 * high) * high)
+        middle = np.maximum(np.sqrt(np.maximum(low, 1e-6 * high) * high), _TINY)  # the product may underflow
         x = np.where(done, x, np.where(inside, newton, middle))
         done |= (np.abs(phi) <= tolerance) | (high - low <= 2e-16 * high)
         if done.all():
