@@ -172,3 +172,24 @@ def test_the_command(points, tmp_path, monkeypatch):
     assert (tmp_path / "kept" / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "β<sub>max</sub>/2" in (tmp_path / "kept" / "table.md").read_text(encoding="utf-8")
     assert len((tmp_path / "kept" / "records.jsonl").read_text(encoding="utf-8").splitlines()) == 6
+
+
+def test_two_trials_do_not_settle_it():
+    # Two standard errors, but of two trials: a difference of this size comes up by chance.
+    result = comparison({BETA_MAX: (-3.0, -2.0), HALF: (-3.1, -2.2)})
+    assert not result.clear
+    assert "cannot be told from it at 95 % confidence" in result.recommendation
+
+
+def test_the_next_is_one_that_cannot_be_told_apart():
+    result = comparison(
+        {BETA_MAX: (-3.0, -2.0, -1.0), HALF: (-3.1, -2.1, -1.101), DOUBLE: (-2.0, -3.0, -2.0)}
+    )
+    assert [s.equals_best for s in result.standings] == [True, False, True]
+    assert "but 2 beta_max cannot be told" in result.recommendation
+    assert "(next: 0.333 +- " in result.recommendation
+
+
+def test_starts_with_failed_trials_come_last():
+    result = comparison({HALF: (-1.5,), BETA_MAX: (-1.0, -4.0)})
+    assert [standing.start for standing in result.standings] == [BETA_MAX, HALF]

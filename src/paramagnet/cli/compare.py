@@ -74,17 +74,18 @@ def compare(
 
 
 def _print_table(comparison: InitializationComparison) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from paramagnet.cli.console import table_console
 
     setting = comparison.setting
     table = Table(
-        title=f"{setting.dataset}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
+        title=f"{escape(setting.dataset)}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
         f"{setting.hidden} units, c = {setting.c:g}, after {comparison.epoch} epochs",
         caption=f"Nats per point, standard deviation over trials; {comparison.gradient}.\n"
         "behind: the best minus this one over the same trials, with its standard error;\n"
-        "~ where that is no more than twice the error.",
+        "~ where the two cannot be told apart at 95 % confidence.",
         caption_justify="left",
     )
     shown = any(standing.held_out.n_finite for standing in comparison.standings)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from paramagnet._checks import as_count, as_real
 from paramagnet.data.datasets import load_dataset
@@ -40,6 +41,7 @@ from paramagnet.learning.exact import estimate_seconds
 from paramagnet.learning.run import SECONDS_CHEAP
 
 RECORDS = "records.jsonl"
+QUANTILE = 0.975  # both tails together: 95 % confidence
 _CURVE = 12  # epochs of the learning curve
 
 
@@ -58,11 +60,13 @@ class Standing:
 
     @property
     def equals_best(self) -> bool:
-        """Whether it cannot be told from the best: no more than two standard errors behind.
+        """Whether it cannot be told from the best at 95 % confidence, by Student's distribution of the
+        paired difference: 13 standard errors with two trials, 2.8 with five, 2 with many.
 
         With a single trial nothing can.
         """
-        return self.behind.n_finite < 2 or self.behind.mean <= 2.0 * self.behind.error
+        behind = self.behind
+        return behind.n_finite < 2 or behind.mean <= stdtrit(behind.n_finite - 1, QUANTILE) * behind.error
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +90,7 @@ class InitializationComparison:
 
     @property
     def clear(self) -> bool:
-        """Whether the best is more than two standard errors ahead of every other."""
+        """Whether the best can be told from every other, see `Standing.equals_best`."""
         return not any(standing.equals_best for standing in self.standings[1:])
 
     @property
@@ -126,18 +130,18 @@ class InitializationComparison:
                 f"{name} is ahead after {self.epoch} epochs, but one trial shows no spread: run more trials "
                 "before you rely on it."
             )
-        second = others[0]
+        equal = [standing for standing in others if standing.equals_best]
+        second = equal[0] if equal else others[0]
         lead = f"{second.behind.mean:.3g} +- {second.behind.error:.2g}"
-        if self.clear:
+        if not equal:
             return (
                 f"Take {name}: after {self.epoch} epochs it is {lead} nats per point ahead of the next, "
                 f"{plain_label(second.start)} ({second.behind.n_finite} paired trials)."
             )
-        equal = [standing for standing in others if standing.equals_best]
         names = ", ".join(plain_label(standing.start) for standing in equal)
         words = (
             f"No clear winner: {name} is ahead after {self.epoch} epochs, but {names} cannot be told from it "
-            f"within two standard errors (next: {lead} nats per point behind, {n_trials} paired trials)."
+            f"at 95 % confidence (next: {lead} nats per point behind, {n_trials} paired trials)."
         )
         if Start() in (first.start, *(standing.start for standing in equal)):
             words += " beta_max, which needs no data to choose, is among them."
@@ -281,14 +285,18 @@ def _run(
 
 
 def rank_starts(records: Sequence[RunRecord], epoch: int) -> tuple[Standing, ...]:
-    """The starts of one setting from the best to the worst after ``epoch``."""
+    """The starts of one setting from the best to the worst after ``epoch``; last those with failed trials."""
     (starts,) = group_runs(records).values()
     values = {start: values_at(part, epoch) for start, part in starts.items()}
     means = {start: summarize(found.values()) for start, found in values.items()}
-    # Where means are equal the scheme that needs no data comes first.
-    order = sorted(
-        starts, key=lambda start: (-np.nan_to_num(means[start].mean, nan=-np.inf), start != Start())
-    )
+    most = max(mean.n_finite for mean in means.values())
+
+    def place(start: Start) -> tuple[bool, float, bool]:
+        # Means over other trials cannot be compared. Of equal ones the scheme that needs no data comes first.
+        mean = means[start]
+        return mean.n_finite < most, -np.nan_to_num(mean.mean, nan=-np.inf), start != Start()
+
+    order = sorted(starts, key=place)
     return tuple(
         Standing(
             start,
