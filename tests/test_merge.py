@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from paramagnet.cli import app
 from paramagnet.experiments.merge import merge_records, merge_stores
-from paramagnet.experiments.store import Store
+from paramagnet.experiments.store import Store, TornLineWarning
 from test_store import RECORD, other
 
 AGAIN = replace(
@@ -131,3 +131,39 @@ def test_the_command(stores, tmp_path):
     result = CliRunner().invoke(app, command, catch_exceptions=False)
     assert result.output.strip() == f"{out}: 3 records, 1 given more than once, 1 runs with different results"
     assert RECORD in Store(out).records()
+
+
+def test_folders_of_folders_are_merged_too(tmp_path):
+    for name, digest in (("one", "b"), ("two", "c")):
+        (tmp_path / name / "win").mkdir(parents=True)
+        write(tmp_path / name / "a.jsonl", RECORD)
+        write(tmp_path / name / "win" / "a.jsonl", other(digest))
+    merge_stores([tmp_path / "one", tmp_path / "two"], tmp_path / "all")
+    assert Store(tmp_path / "all" / "a.jsonl").records() == [RECORD]
+    assert len(Store(tmp_path / "all" / "win" / "a.jsonl").records()) == 2
+
+
+def test_what_is_no_record_is_not_lost_without_a_word(tmp_path):
+    diary = tmp_path / "diary.jsonl"
+    diary.write_text("this is my diary")
+    with pytest.raises(ValueError, match=r"must be files of records, .*diary\.jsonl holds none"):
+        merge_stores([diary], diary)
+    assert diary.read_text() == "this is my diary"
+    torn = write(tmp_path / "torn.jsonl", RECORD)
+    torn.write_text(torn.read_text() + other("b").to_line()[:40])
+    with pytest.warns(TornLineWarning, match=r"The last line of .*torn\.jsonl is incomplete"):
+        merge_stores([torn], tmp_path / "out.jsonl")
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
+    write(tmp_path / "one" / "a.jsonl", RECORD)
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ValueError, match="`--out` must be a folder where folders are merged"):
+        merge_stores([tmp_path / "one"], tmp_path / "out")
+
+
+def test_settings_that_older_records_lack_are_no_disagreement():
+    newer = replace(RECORD, settings="0123abcd")
+    assert merge_records({"one": [RECORD], "two": [newer]}) == ([RECORD], 0)
+    with pytest.raises(ValueError, match="`settings` is"):
+        merge_records({"one": [newer], "two": [replace(RECORD, settings="other")]})

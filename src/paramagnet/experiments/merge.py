@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from paramagnet.experiments.store import RunRecord, Store, lock
+from paramagnet.experiments.store import RunRecord, Store, TornLineWarning, lock
 from paramagnet.rbm import writable_target, write_atomically
 
 # What differs from one execution of a run to the next.
@@ -38,7 +39,7 @@ def merge_stores(
     Parameters
     ----------
     sources : files of records; or folders of them, then ``out`` is a folder too, and files of the same name
-        are put together
+        are put together, those in folders of the folders too
     out : replaced at once or not at all. It must not exist, unless it is one of the sources
     force : replace ``out`` even so
     keep_first : where two files disagree about a run, take the record of the one named first; else that is an
@@ -54,14 +55,17 @@ def merge_stores(
         return [_merge_files(inputs, target, force, keep_first)]
     if not all(path.is_dir() for path in inputs):
         raise ValueError("`sources` must be files only or folders only.")
-    names = sorted({file.name for folder in inputs for file in folder.glob("*.jsonl")})
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"`--out` must be a folder where folders are merged, {target} is a file.")
+    names = sorted({str(file.relative_to(folder)) for folder in inputs for file in folder.rglob("*.jsonl")})
     jobs = {name: [folder / name for folder in inputs if (folder / name).exists()] for name in names}
     if not jobs:
         raise ValueError(f"`sources` must hold .jsonl files, {', '.join(map(str, inputs))} hold none.")
     for name, files in jobs.items():  # all errors before the first file is written
         _require_writable(files, target / name, force or _is_among(target, inputs))
         _merge_records(files, keep_first)
-    target.mkdir(parents=True, exist_ok=True)
+    for name in jobs:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
     own = force or _is_among(target, inputs)
     return [_merge_files(files, target / name, own, keep_first) for name, files in jobs.items()]
 
@@ -93,6 +97,8 @@ def merge_records(
 def _find_difference(one: RunRecord, other: RunRecord) -> str:
     for name in (field.name for field in fields(RunRecord) if field.name not in CIRCUMSTANCES):
         mine, theirs = getattr(one, name), getattr(other, name)
+        if name == "settings" and not (mine and theirs):  # older versions did not write it
+            continue
         if json.dumps(mine) != json.dumps(theirs):  # where NaN equals NaN
             return f"`{name}` is {_shorten(mine)} and {_shorten(theirs)}"
     return ""
@@ -112,9 +118,22 @@ def _merge_files(files: list[Path], out: Path, force: bool, keep_first: bool) ->
 
 
 def _merge_records(files: list[Path], keep_first: bool) -> tuple[list[RunRecord], int, int]:
-    sources = {str(path): Store(path).records() for path in files}
+    sources = {str(path): _read(path) for path in files}
     records, n_conflicts = merge_records(sources, keep_first=keep_first)
     return records, sum(map(len, sources.values())), n_conflicts
+
+
+def _read(path: Path) -> list[RunRecord]:
+    """The records of a file; what is left of a last line is named, and a file without any is refused."""
+    records, content = Store(path).records(), path.read_bytes()
+    n_lines = sum(bool(line.strip()) for line in content.split(b"\n"))
+    if n_lines and not records:
+        raise ValueError(f"`sources` must be files of records, {path} holds none.")
+    if n_lines > len(records):
+        warnings.warn(
+            f"The last line of {path} is incomplete and is left out.", TornLineWarning, stacklevel=2
+        )
+    return records
 
 
 def _require_writable(files: list[Path], out: Path, force: bool) -> None:
