@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -310,7 +311,7 @@ def test_the_command(tmp_path, monkeypatch):
 def test_a_sweep_ends_with_its_tables(tmp_path, monkeypatch, capsys, width):
     monkeypatch.setattr("paramagnet.cli.console._PIPED_WIDTH", width)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # no matplotlib
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # an import of it fails
     records = as_printed("ULC_binary", trials=2)
     text = "".join(record.to_line() for record in records)
     (tmp_path / "ulc_bit.jsonl").write_text(text, encoding="utf-8")
@@ -322,3 +323,51 @@ def test_a_sweep_ends_with_its_tables(tmp_path, monkeypatch, capsys, width):
     assert shown.out.count("-573.87") == 2  # ours, and the paper's
     assert f"report: {tmp_path / 'report.html'}" in shown.out.replace("\n", "")
     assert "no figures" in shown.err
+
+
+def test_runs_of_changed_settings_are_kept_apart():
+    mine = as_printed(TOY, table="", sweep="mine", dataset="beans.csv", settings="1111aaaa")
+    later = [
+        replace(r, digest=f"x{r.digest}", settings="2222bbbb", finished="2026-01-03T00:00:00Z",
+                log_likelihood=tuple(value + 1.0 for value in r.log_likelihood))
+        for r in mine
+    ]  # fmt: skip
+    alone, both = sheets_of(mine, ["mine"]), sheets_of([*later, *mine], ["mine"])
+    assert len(both) == 2 * len(alone)
+    assert [sheet.rows for sheet in both[: len(alone)]] == [sheet.rows for sheet in alone]
+    assert all(sheet.title.endswith(", settings 2 of 2") for sheet in both[len(alone) :])
+
+
+def test_runs_of_other_settings_do_not_count_for_a_table_of_the_paper():
+    foreign = [replace(r, digest=f"x{r.digest}", settings="1111aaaa") for r in as_printed(TOY, shift=3.0)]
+    assert judge_results([*as_printed(TOY), *foreign]) == judge_results(as_printed(TOY))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "shown"), [((0, 2), [2]), ((0, 10, 20, 30), [10, 30]), (range(7), [2, 4, 6])]
+)
+def test_tables_of_own_sweeps_end_with_the_last_epoch(epochs, shown):
+    (first, *_) = as_printed(TOY, table="", sweep="mine")
+    values = (-1.0,) * len(epochs)
+    record = replace(first, epochs=tuple(epochs), log_likelihood=values, held_out=values, error=values)
+    (sheet,) = sheets_of([record], ["mine"])
+    assert list(sheet.columns) == [f"{epoch} epochs" for epoch in shown]
+
+
+@pytest.mark.parametrize("name", ["mine_datasets", "drybean_long2", "win/toy_spin"])
+def test_own_sweeps_are_shown_whatever_their_name(name, tmp_path):
+    records = as_printed(TOY, table="", sweep=name, dataset="beans.csv")
+    assert sheets_of(records, [name])
+    write_report(records, markdown=tmp_path / "r.md", figures=True)
+    text = (tmp_path / "r.md").read_text()
+    names = re.findall(r"\]\(figures/([^)]+)\)", text)
+    assert names
+    assert all((tmp_path / "figures" / file).is_file() for file in names)
+
+
+def test_a_copy_of_a_file_adds_no_runs(tmp_path):
+    lines = "".join(record.to_line() for record in as_printed(TOY))
+    (tmp_path / "a.jsonl").write_text(lines)
+    once = read_results(tmp_path)
+    (tmp_path / "backup.jsonl").write_text(lines)
+    assert read_results(tmp_path) == once

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from importlib.resources import files
 
+import numpy as np
 import pytest
 
 from paramagnet.experiments import seeds
@@ -287,3 +290,63 @@ def test_a_file_that_changed_under_a_sweep_is_refused(tmp_path):
     (tmp_path / "data.csv").unlink()
     with pytest.raises(FileNotFoundError, match="All workers must see it under the same path"):
         load_points(run)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"toy"', '"digits"\nheld_out = "digits"', "`held_out` must not be what is learned"),
+        ("gains = [1.0]", "starts = [5]", "`starts` must be a text, got 5"),
+        ("gains = [1.0]", "gains = [true]", "`gains` must be a real number, got True"),
+        ("0.1", "true", "`learning_rate` must be a real number, got True"),
+        ('"toy"', '"toy"\nbinarize = [1]', "`binarize` must be a single number"),
+        ('"toy"', '"toy"\nbinarize = 1979-05-27', "`binarize` must be a real number"),
+        ("trials = 1", 'trials = 1\ntable = "mine"', "`table` must be one of the paper's"),
+    ],
+)
+def test_values_that_a_specification_cannot_have(old, new, message):
+    text = 'trials = 1\n[data]\nname = "toy"\n[machine]\nn_hidden = 2\ngains = [1.0]\n'
+    text += "[learning]\nlearning_rate = 0.1\n[measurement]\nepochs = 2\n"
+    parse_spec(text, "mine")
+    with pytest.raises(ValueError, match=message):
+        parse_spec(text.replace(old, new), "mine")
+
+
+def test_files_of_one_s_own_are_not_taken_for_the_paper_s(tmp_path):
+    source = files("paramagnet.experiments") / "specs" / "toy_spin.toml"
+    text = source.read_text(encoding="utf-8")
+    (tmp_path / "toy_spin.toml").write_text(text)
+    with pytest.raises(ValueError, match="must not have the name of a specification of the paper's"):
+        read_spec(tmp_path / "toy_spin.toml")
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"mine\.toml: `table` is for the paper's own specifications"):
+        read_spec(tmp_path / "mine.toml")
+    without = re.sub("(?m)^table.*$", "", text)
+    (tmp_path / "mine.toml").write_text(without, encoding="utf-8-sig")
+    assert [run.digest for run in read_spec(tmp_path / "mine.toml").runs(trials=1)] == [
+        run.digest for run in read_spec("toy_spin").runs(trials=1)
+    ]
+    (tmp_path / "mine.toml").write_bytes(without.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"mine\.toml must be text in UTF-8"):
+        read_spec(tmp_path / "mine.toml")
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(IsADirectoryError, match="must be a file"):
+        read_spec(tmp_path / "folder.toml")
+
+
+def test_learned_points_are_not_held_out(tmp_path):
+    np.savetxt(tmp_path / "a.csv", np.random.default_rng(0).integers(0, 2, (9, 3)), delimiter=",")
+    (tmp_path / "b.csv").write_bytes((tmp_path / "a.csv").read_bytes())
+    text = 'trials = 1\n[data]\nname = "a.csv"\nheld_out = "b.csv"\n[machine]\nn_hidden = 2\n'
+    text += "[learning]\nlearning_rate = 0.1\n[measurement]\nepochs = 2\n"
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"`held_out` must not be what is learned, got 'b\.csv'"):
+        read_spec(tmp_path / "mine.toml")
+
+
+def test_settings_are_those_that_the_runs_of_a_specification_share():
+    spec = read_spec("toy_spin")
+    assert {run.settings for run in spec.runs(trials=2)} == {spec.settings}
+    faster = replace(spec, learning=replace(spec.learning, learning_rate=0.1))
+    assert faster.settings != spec.settings
+    assert read_spec("toy_bit_c0").settings == spec.settings  # the units are not part of them

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from dataclasses import replace
 
 import pytest
 
-from paramagnet.experiments.store import RunRecord, Store, TornLineWarning
+from paramagnet.experiments.store import MOST_BYTES, RunRecord, Store, TornLineWarning
 
 RECORD = RunRecord(
     digest="0123456789abcdef",
@@ -135,3 +136,39 @@ def test_records_that_do_not_fit_are_refused(tmp_path):
         pytest.raises(ValueError, match="must not exceed 1000 bytes"),
     ):
         store.append(long)
+
+
+def test_a_long_record_is_written_with_fewer_digits():
+    epochs = tuple(range(24))
+    values = tuple(-1000.0 - 0.111111 * epoch for epoch in epochs)
+    long = replace(RECORD, epochs=epochs, log_likelihood=values, held_out=values, error=(0.012,) * 24)
+    for name in ("s" * 40, "s" * 60):
+        record = replace(long, sweep=name)
+        assert len(record.to_line().encode()) <= MOST_BYTES
+        again = RunRecord.from_line(record.to_line())
+        assert again.log_likelihood == pytest.approx(values, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("finished", None),
+        ("seconds", None),
+        ("c", "x"),
+        ("n_hidden", True),
+        ("trial", "0"),
+        ("epochs", ["0"]),
+    ],
+)
+def test_a_record_with_a_value_of_the_wrong_kind_is_named(key, value, tmp_path):
+    content = json.loads(RECORD.to_line()) | {key: value}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(content) + "\n" + other("b").to_line())
+    with pytest.raises(ValueError, match=rf"a\.jsonl, line 1, is no record: `{key}` (is|are) "):
+        Store(path).records()
+
+
+def test_records_of_older_versions_have_no_settings():
+    assert "settings" not in RECORD.to_line()
+    newer = replace(RECORD, settings="0123abcd")
+    assert RunRecord.from_line(newer.to_line()) == newer

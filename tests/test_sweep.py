@@ -13,13 +13,15 @@ from typer.testing import CliRunner
 
 from paramagnet import log_likelihood
 from paramagnet.cli import app
+from paramagnet.cli.report import finish_sweep
 from paramagnet.experiments import run as run_module
-from paramagnet.experiments.executors import LocalProcesses
+from paramagnet.experiments.executors import InProcess, LocalProcesses
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.run import Stop, Stopped, execute, state_file
 from paramagnet.experiments.seeds import learning_seed, weight_seed
-from paramagnet.experiments.spec import parse_spec
+from paramagnet.experiments.spec import parse_spec, read_spec
 from paramagnet.experiments.store import Store
+from paramagnet.experiments.sweep import run_sweep
 from paramagnet.initializers import initialize
 from paramagnet.learning.optimizer import Adam
 from paramagnet.learning.training import train
@@ -168,10 +170,10 @@ def test_reproduce_runs_a_specification(tmp_path):
     assert {record.sweep for record in records} == {"exact"}
 
 
-def test_reproduce_quick_takes_two_trials_of_the_paper_s_cells(tmp_path):
+def test_reproduce_quick_takes_two_trials(tmp_path):
     (tmp_path / "exact.toml").write_text(EXACT.replace("trials = 2", "trials = 5"))
     command = ["reproduce", str(tmp_path / "exact.toml"), "--jobs", "1", "--out", str(tmp_path), "--quick"]
-    assert "exact: 8 of 8 runs" in CliRunner().invoke(app, command, catch_exceptions=False).output
+    assert "exact: 12 of 12 runs" in CliRunner().invoke(app, command, catch_exceptions=False).output
 
 
 @pytest.mark.parametrize(
@@ -190,3 +192,57 @@ def test_reproduce_quick_takes_two_trials_of_the_paper_s_cells(tmp_path):
 def test_reproduce_says_what_is_wrong(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path)], catch_exceptions=False)
+
+
+def test_starts_that_are_named_twice_run_once(tmp_path):
+    text = EXACT.replace("gains = [0.5, 1.0]", 'gains = [1.0, 1.0]\nstarts = ["layer-correlation", "xavier"]')
+    result = sweep(parse_spec(text, "twice"), tmp_path / "twice.jsonl")
+    assert (result.done, result.total, result.new) == (8, 8, 8)
+    assert result.finished
+
+
+def test_a_record_that_would_be_too_long_is_refused_before_the_run(tmp_path):
+    spec = parse_spec(EXACT.replace("curve = 4", "curve = 90").replace("[3, 6]", "[3, 200]"), "s" * 60)
+    with pytest.raises(ValueError, match=r"must not exceed 1000 bytes .* or give .* shorter names"):
+        sweep(spec, tmp_path / "long.jsonl")
+
+
+def test_a_cell_without_a_scale_fails_alone(tmp_path):
+    text = EXACT.replace("gains = [0.5, 1.0]", "gains = [1.0]\nhidden_bias = [0.0, -300.0]")
+    (tmp_path / "some.toml").write_text(text.replace('rivals = ["xavier"]', ""))
+    command = ["reproduce", str(tmp_path / "some.toml"), "--jobs", "1", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert result.exit_code == 1
+    assert "some: 4 of 8 runs, 4 new" in result.output
+    assert "c = -300, gain 1, trial 0: " in result.output
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_a_broken_store_beside_a_sweep_is_named(tmp_path):
+    (tmp_path / "exact.toml").write_text(EXACT)
+    (tmp_path / "other.jsonl").write_text("garbage\n{}\n")
+    command = ["reproduce", str(tmp_path / "exact.toml"), "--jobs", "1", "--out", str(tmp_path)]
+    with pytest.raises(ValueError, match=r"other\.jsonl, line 1, is no record"):
+        CliRunner().invoke(app, command, catch_exceptions=False)
+    assert len(Store(tmp_path / "exact.jsonl").records()) == 12
+
+
+def test_the_study_ends_with_its_tables(tmp_path):
+    runs = list(read_spec("win/toy_spin").runs(trials=1, part="starts"))[:2]
+    with Store(tmp_path / "win" / "toy_spin.jsonl") as store:
+        run_sweep(runs, store, InProcess(), sweep="win/toy_spin")
+    finish_sweep(tmp_path, ["win/toy_spin"])
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_record_is_on_the_disk_before_the_next_run_begins(tmp_path, monkeypatch):
+    seen = []
+
+    def count(run, **context):
+        seen.append(len(Store(tmp_path / "a.jsonl").records()))
+        return execute(run, **context)
+
+    monkeypatch.setattr("paramagnet.experiments.sweep.execute", count)
+    monkeypatch.setattr("paramagnet.experiments.sweep.CHUNK_SECONDS", 0.0)
+    sweep(parse_spec(EXACT, "a"), tmp_path / "a.jsonl")
+    assert seen == list(range(12))

@@ -62,6 +62,8 @@ def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
 
 def as_real(value: Any, argument: str) -> float:
     """``value`` as one finite real number."""
+    if isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`{argument}` must be a real number, got {value!r}.")
     array = as_reals(value, argument)
     if array.ndim:
         raise ValueError(f"`{argument}` must be a single number, got an array of shape {array.shape}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,7 +36,7 @@ def report(
     for path in (out, markdown):
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
-    if figures and importlib.util.find_spec("matplotlib") is None:
+    if figures and not _has_matplotlib():
         raise ValueError(
             'Figures need matplotlib: pip install "paramagnet[plot]", or leave them out with --no-figures.'
         )
@@ -56,21 +55,37 @@ def report(
 
 
 def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
-    """What a sweep ends with: its tables on the terminal, and the report beside the records."""
-    from paramagnet.experiments.report import read_results, sheets_of
+    """What a sweep ends with: its tables on the terminal, and the report beside the records.
 
-    try:
-        records = read_results(results)
-    except ValueError:
-        return  # interrupted before the first record
-    for sheet in sheets_of(records, sweeps):
+    The study of starts has a page of its own, and no report.
+    """
+    from paramagnet.experiments.report import read_results, sheets_of
+    from paramagnet.experiments.spec import study_specs
+    from paramagnet.experiments.win import records_of
+
+    study = [name for name in sweeps if name in study_specs()]
+    for name in study:
+        for sheet in sheets_of(records_of(name, results), [name]):
+            _print_sheet(sheet)
+    if study or not any(path.stat().st_size for path in results.glob("*.jsonl")):
+        return  # or interrupted before the first record
+    for sheet in sheets_of(read_results(results), sweeps):
         _print_sheet(sheet)
-    has_matplotlib = importlib.util.find_spec("matplotlib") is not None
+    has_matplotlib = _has_matplotlib()
     if not has_matplotlib:
         typer.echo(
             'the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True
         )
     report(results, results / "report.html", None, None, has_matplotlib)
+
+
+def _has_matplotlib() -> bool:
+    """Whether it is there and can be imported."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _print_verdicts(records: Sequence[RunRecord]) -> None:
@@ -92,7 +107,7 @@ def _print_sheet(sheet: Sheet) -> None:
     console = table_console()
     groups = [label for label, span in sheet.groups for _ in range(span)] or [""] * len(sheet.columns)
     fits = console.width >= _LABEL_WIDTH + _CELL_WIDTH * len(groups)
-    console.print(sheet.title, style="bold")
+    console.print(sheet.title, style="bold", markup=False)
     # On a narrow terminal one group of columns below the other.
     for shown in (set(groups),) if fits else ({group} for group in dict.fromkeys(groups)):
         chosen = [number for number, group in enumerate(groups) if group in shown]

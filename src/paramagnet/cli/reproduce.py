@@ -79,14 +79,19 @@ def reproduce(
                 f"`WHAT` must be one of {', '.join(plan.PLANS)}, or the path of a .toml file, got {what!r}."
             )
         stages = (plan.Stage(what, "all"),)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"`--out` must be a folder, {out} is a file.")
+    if state is not None and state.exists() and not state.is_dir():
+        raise ValueError(f"`--state` must be a folder, {state} is a file.")
     deadline = float("inf") if minutes is None else time.time() + 60.0 * minutes
     executor = _make_executor(jobs, scheduler)
+    n_failed = 0
     try:
         with _interruptible():
             for stage in plan.shorten(stages, trials=trials, quick=quick):
                 if time.time() >= deadline:
                     break
-                _run_stage(stage, quick and trials is None, executor, out, state, deadline)
+                n_failed += _run_stage(stage, quick and trials is None, executor, out, state, deadline)
     except KeyboardInterrupt:
         typer.echo("interrupted: the same command goes on from here.", err=True)
         raise typer.Exit(130) from None
@@ -97,6 +102,8 @@ def reproduce(
         from paramagnet.cli.report import finish_sweep
 
         finish_sweep(out, [_name_of(stage.spec) for stage in stages])
+    if n_failed:
+        raise typer.Exit(1)
 
 
 def _name_of(spec: str) -> str:
@@ -138,7 +145,8 @@ def _make_executor(jobs: int | None, scheduler: str | None) -> Executor:
 
 def _run_stage(
     stage: Stage, quick: bool, executor: Executor, out: Path, state: Path | None, deadline: float
-) -> None:
+) -> int:
+    """Run it; the number of runs that failed."""
     from paramagnet.experiments.plan import quick_trials
     from paramagnet.experiments.provenance import commit
     from paramagnet.experiments.spec import read_spec, study_specs
@@ -151,7 +159,7 @@ def _run_stage(
         known = {record.digest for path in out.glob("*.jsonl") for record in Store(path).records()}
         runs = [run for run in runs if run.digest not in known]
     if not runs:
-        return
+        return 0
     name = spec.name if stage.part in ("paper", "all") else f"{spec.name} ({stage.part})"
     with Store(out / f"{spec.name}.jsonl") as store, _Display(name) as display:
         result = run_sweep(
@@ -166,6 +174,7 @@ def _run_stage(
             callback=display.show,
         )
     _report(name, result)
+    return len(result.failures)
 
 
 def _report(name: str, result: SweepResult) -> None:

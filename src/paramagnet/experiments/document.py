@@ -139,7 +139,7 @@ def write_markdown(document: Document, path: Path) -> None:
             elif isinstance(block, Drawing):
                 folder = path.parent / "figures"
                 folder.mkdir(exist_ok=True)
-                name = f"{path.stem}-{block.name}.png"
+                name = re.sub(r"[^\w.-]", "_", f"{path.stem}-{block.name}.png")  # of a sweep, with any name
                 save_figure(block.figure, folder / name)
                 label = block.caption.split(". ")[0]
                 parts.append(f"![{escape_markdown(label)}](figures/{name})")

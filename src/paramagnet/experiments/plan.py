@@ -77,11 +77,13 @@ PLANS["win"] = (*PLANS["win-exact"], *PLANS["win-sampled"])
 
 def shorten(stages: tuple[Stage, ...], *, trials: int | None, quick: bool) -> tuple[Stage, ...]:
     """The stages with at most ``trials``; ``quick`` leaves out all but the paper's own cells and numbers them
-    few (see `quick_trials`).
+    few (see `quick_trials`). A user's own specification keeps all its cells.
     """
     if quick:
         stages = tuple(s for s in stages if s.part != "rivals" and s.spec not in TOY_DATASETS)
-        stages = tuple(dict.fromkeys(Stage(s.spec, "paper") for s in stages))
+        stages = tuple(
+            dict.fromkeys(Stage(s.spec, "all" if s.spec.endswith(".toml") else "paper") for s in stages)
+        )
     limit = float("inf") if trials is None else trials
     shortened = (
         stage if trials is None or (stage.trials or limit) < limit else stage._replace(trials=trials)

@@ -39,6 +39,7 @@ from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.tables import Column, held_out_table, rivals_table, to_sheet
 from paramagnet.experiments.verdict import Verdict, dataset_spreads, judge_table
 from paramagnet.experiments.writers import to_csv, to_latex
+from paramagnet.rbm import write_atomically
 
 
 def read_results(folder: str | Path) -> list[RunRecord]:
@@ -46,7 +47,8 @@ def read_results(folder: str | Path) -> list[RunRecord]:
     path = Path(folder)
     if not path.is_dir():
         raise FileNotFoundError(f"`results` must be a folder with records, got {str(path)!r}.")
-    records = [record for store in sorted(path.glob("*.jsonl")) for record in Store(store).records()]
+    found = (record for store in sorted(path.glob("*.jsonl")) for record in Store(store).records())
+    records = list({record.digest: record for record in found}.values())  # a copy of a file adds nothing
     if not records:
         raise ValueError(
             f"There are no records in {str(path)!r}, so there is nothing to report. Make some with "
@@ -81,7 +83,9 @@ def _spreads(records: Sequence[RunRecord]) -> tuple[dict[tuple[Start, Column], f
 
 
 def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:
-    return group_runs(record for record in records if record.table == table.key)
+    """The runs of a table: of its own specification, as that is now."""
+    settings = {"", read_spec(table.sweep).settings}
+    return group_runs(r for r in records if r.table == table.key and r.settings in settings)
 
 
 def make_report(
@@ -203,7 +207,7 @@ def write_report(
     """Write the report as one HTML page, as Markdown with figures beside it, or both."""
     document = make_report(records, notes=notes, checks=checks, figures=figures)
     if page is not None:
-        Path(page).write_text(to_page(document), encoding="utf-8")
+        write_atomically(page, to_page(document).encode())
     if markdown is not None:
         write_document(document, Path(markdown))
 

@@ -23,7 +23,7 @@ from paramagnet.experiments.figures import (
 from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.report_text import LONG_RUN, describe_spec, is_about_draws
 from paramagnet.experiments.sheet import Line, Sheet, plain_sheet, std_text
-from paramagnet.experiments.spec import read_spec
+from paramagnet.experiments.spec import paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import (
     Column,
@@ -202,22 +202,36 @@ def _long_run_sheet(runs: Runs, setting: Setting) -> Sheet:
 
 
 def own_sheets(records: Sequence[RunRecord], name: str) -> list[Sheet]:
-    """One table for each setting of the sweep ``name``."""
-    runs = group_runs(record for record in records if record.sweep == name)
-    sheets = []
-    for number, (setting, starts) in enumerate(sorted(runs.items()), start=1):
-        measured = sorted({epoch for part in starts.values() for run in part for epoch in run.epochs})
-        columns = [Column(setting, epoch) for epoch in measured[-5::2]]
-        sizes = f"{setting.n_visible} {setting.visible} and {setting.n_hidden} {setting.hidden} units"
-        title = f"{setting.dataset}, {sizes}, c = {setting.c:g}"
-        sheets.append(to_sheet(make_table(f"{name}_{number}", title, runs, sorted(starts), columns)))
+    """One table for each setting of the sweep ``name``, and for each version of its specification."""
+    sheets: list[Sheet] = []
+    for version, runs in _versions(records, name):
+        for setting, starts in sorted(runs.items()):
+            measured = sorted({epoch for part in starts.values() for run in part for epoch in run.epochs})
+            columns = [Column(setting, epoch) for epoch in measured[::-1][:5:2][::-1]]
+            sizes = f"{setting.n_visible} {setting.visible} and {setting.n_hidden} {setting.hidden} units"
+            title = f"{setting.dataset}, {sizes}, c = {setting.c:g}{version}"
+            key = f"{name}_{len(sheets) + 1}"
+            sheets.append(to_sheet(make_table(key, title, runs, sorted(starts), columns)))
     return sheets
+
+
+def _versions(records: Sequence[RunRecord], name: str) -> list[tuple[str, Runs]]:
+    """The runs of a sweep, those of different settings apart, the oldest first, with words to tell them."""
+    parts: dict[str, list[RunRecord]] = {}
+    for record in sorted(records, key=lambda record: record.finished):
+        if record.sweep == name:
+            parts.setdefault(record.settings, []).append(record)
+    if len(parts) == 1:
+        return [("", group_runs(part)) for part in parts.values()]
+    return [
+        (f", settings {number} of {len(parts)}", group_runs(part))
+        for number, part in enumerate(parts.values(), start=1)
+    ]
 
 
 def own_names(records: Sequence[RunRecord]) -> list[str]:
     """The sweeps that belong to no table or figure of the paper."""
-    names = {record.sweep for record in records if not record.table and record.sweep != LONG_RUN}
-    return sorted(name for name in names if not is_about_draws(name))
+    return sorted({record.sweep for record in records} - set(paper_specs()))
 
 
 def own_sweeps(records: Sequence[RunRecord], figures: bool) -> list[Section]:
@@ -225,12 +239,12 @@ def own_sweeps(records: Sequence[RunRecord], figures: bool) -> list[Section]:
     sections = []
     for name in own_names(records):
         blocks: Blocks = list(own_sheets(records, name))
-        if figures:
-            runs = group_runs(record for record in records if record.sweep == name)
+        n_sheets = len(blocks)
+        for version, runs in _versions(records, name) if figures else ():
             shown = sorted(runs)
             for first in range(0, len(shown), _MOST_PANELS):
                 figure = draw_learning_curves(runs, shown[first : first + _MOST_PANELS])
-                caption = f"Learning curves of {name}. Bands as in the figures of the tables."
-                blocks.append(Drawing(f"curves-{name}-{first // _MOST_PANELS + 1}", figure, caption))
+                caption = f"Learning curves of {name}{version}. Bands as in the figures of the tables."
+                blocks.append(Drawing(f"curves-{name}-{len(blocks) - n_sheets + 1}", figure, caption))
         sections.append(Section(f"Sweep {name}", tuple(blocks)))
     return sections

@@ -13,7 +13,7 @@ from paramagnet.experiments.paper import (
     read_beta_max,
 )
 from paramagnet.experiments.sheet import Sheet, plain_sheet
-from paramagnet.experiments.spec import Spec, read_spec
+from paramagnet.experiments.spec import Spec, paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.verdict import Verdict
 from paramagnet.theory.scale import beta_max, find_beta_max
@@ -32,7 +32,7 @@ _SETS = {"toy": "the toy data", "drybean": "Dry Bean", "ulc": "Urban Land Cover"
 
 def is_about_draws(sweep: str) -> bool:
     """Whether a sweep repeats a table of the paper on several draws of the data."""
-    return sweep.endswith("_datasets")
+    return sweep.endswith("_datasets") and sweep in paper_specs()
 
 
 def span(counts: Iterable[int]) -> str:

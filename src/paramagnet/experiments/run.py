@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.seeds import annealing_seed, learning_seed, weight_seed
 from paramagnet.experiments.spec import MeasurementSpec, Run
 from paramagnet.experiments.starts import start_machine, start_std
-from paramagnet.experiments.store import RunRecord
+from paramagnet.experiments.store import RunRecord, require_short
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState, load_checkpoint
@@ -101,30 +101,49 @@ def execute(
         state = _train(run, points, held_out, keeper)
     # In the order of the epochs, whatever happened on the way.
     records = sorted(state.records, key=lambda record: record.epoch)
-    return RunRecord(
-        digest=run.digest,
+    return _record(
+        run,
+        records,
         sweep=sweep,
         table=table,
-        dataset=Path(run.data.name).name,
         n_visible=points.shape[1],
+        sigma=_sigma(run, points),
+        seconds=keeper.seconds,
+        commit=commit,
+    )
+
+
+def require_room(run: Run, sweep: str, table: str, commit: str) -> None:
+    """An error before the run, not after it, if its record would be too long for a store."""
+    error = 0.0 if run.measurement.log_partition == "exact" else 0.12
+    value = -123.4  # of few digits: more are written where there is room
+    records = [Record(epoch, value, value, 0.0, 0.0, 0.0, error) for epoch in run.measurement.all_epochs]
+    facts = {"n_visible": 999, "sigma": 0.123456, "seconds": 1234.5}
+    record = _record(run, records, sweep=sweep, table=table, commit=commit, **facts)
+    require_short(record.to_line().encode())
+
+
+def _record(run: Run, measured: Sequence[Record], **facts: Any) -> RunRecord:
+    return RunRecord(
+        digest=run.digest,
+        dataset=Path(run.data.name).name,
         n_hidden=run.n_hidden,
         visible=run.visible,
         hidden=run.hidden,
         c=run.hidden_bias,
         scheme=run.scheme,
         gain=run.gain,
-        sigma=_sigma(run, points),
         trial=run.trial,
         seed=run.seed,
-        epochs=tuple(record.epoch for record in records),
-        log_likelihood=tuple(record.log_likelihood for record in records),
-        held_out=tuple(record.validation for record in records),
-        error=tuple(record.error for record in records),
-        seconds=keeper.seconds,
+        epochs=tuple(record.epoch for record in measured),
+        log_likelihood=tuple(record.log_likelihood for record in measured),
+        held_out=tuple(record.validation for record in measured),
+        error=tuple(record.error for record in measured),
         version=__version__,
-        commit=commit,
         environment=environment(),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        settings=run.settings,
+        **facts,
     )
 
 

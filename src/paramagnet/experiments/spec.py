@@ -12,7 +12,7 @@ import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet.data.sources import SOURCES
+from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.starts import OURS, parse_start
 from paramagnet.initializers import SCHEMES
 from paramagnet.units import as_unit
@@ -56,6 +57,14 @@ class DataSpec:
             if getattr(self, key) is not None:
                 as_count(getattr(self, key), key)
         as_count(self.datasets, "datasets")
+        if not isinstance(self.binarize, str):
+            as_real(self.binarize, "binarize")
+        same = self.held_out == self.name != "toy" or (self.sha256 and self.sha256 == self.held_out_sha256)
+        if same:  # another draw of the toy data is another set
+            raise ValueError(
+                f"`held_out` must not be what is learned, got {Path(self.held_out).name!r} for both. "
+                '"rest" takes the points that `n_points` leaves over.'
+            )
         if self.held_out == "fresh" and self.name != "toy":
             raise ValueError('`held_out` can be "fresh" for the toy data only; take "rest", a set or a file.')
 
@@ -128,6 +137,13 @@ class MeasurementSpec:
         return self.curve_samples, self.curve_temperatures
 
 
+@lru_cache(maxsize=64)
+def _settings_digest(data: DataSpec, learning: LearningSpec, measurement: MeasurementSpec) -> str:
+    content = [asdict(part) for part in (data, learning, measurement)]
+    content[0]["name"], content[0]["held_out"] = Path(data.name).name, Path(data.held_out).name
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+
+
 @dataclass(frozen=True)
 class Run:
     """One run: everything its result depends on."""
@@ -152,6 +168,11 @@ class Run:
         content["data"]["held_out"] = Path(self.data.held_out).name
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def settings(self) -> str:
+        """Eight digits that stand for what the runs of a sweep share: data, learning, measurement."""
+        return _settings_digest(self.data, self.learning, self.measurement)
 
     @property
     def dataset(self) -> int:
@@ -204,11 +225,19 @@ class Spec:
         for rival in self.rivals:
             _require_one_of(rival, "rivals", SCHEMES)
         for start in self.starts:
+            _require_text(start, "starts")
             parse_start(start)
         if not (self.gains or self.rivals or self.starts):
             raise ValueError("`gains`, `rivals` and `starts` must not all be empty.")
+        if self.table and self.table not in {table.key for table in PAPER_TABLES}:
+            raise ValueError(f"`table` must be one of the paper's, got {self.table!r}. Leave it out.")
         as_count(self.trials, "trials")
         as_count(self.seed, "seed", minimum=0)
+
+    @property
+    def settings(self) -> str:
+        """What the records of its runs have as `settings`."""
+        return _settings_digest(self.data, self.learning, self.measurement)
 
     def runs(self, *, trials: int | None = None, part: str = "all") -> Iterator[Run]:
         """All runs, trial after trial, so that a sweep that is cut short covers all cells evenly.
@@ -280,9 +309,26 @@ def read_spec(source: str | Path) -> Spec:
             )
         text = (files("paramagnet.experiments") / "specs" / f"{source}.toml").read_text(encoding="utf-8")
         return parse_spec(text, str(source))
+    if path.is_dir():
+        raise IsADirectoryError(f"`spec` must be a file, {path} is a folder.")
     if not path.is_file():
         raise FileNotFoundError(f"`spec` does not exist: {path}.")
-    return parse_spec(path.read_text(encoding="utf-8"), path.stem, path.parent)
+    if path.stem in paper_specs():
+        raise ValueError(
+            f"`spec` must not have the name of a specification of the paper's, got {path.name}. Rename it: "
+            "its records would be taken for the paper's."
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name} must be text in UTF-8, as TOML is, and is not.") from None
+    spec = parse_spec(text, path.stem, path.parent)
+    if spec.table:
+        raise ValueError(
+            f"{path.name}: `table` is for the paper's own specifications; leave it out, or the runs would be "
+            "counted for that table."
+        )
+    return spec
 
 
 def parse_spec(text: str, name: str, folder: Path | None = None) -> Spec:
@@ -318,7 +364,9 @@ def _parse(content: dict[str, Any], name: str, folder: Path | None) -> Spec:
         visible=machine.get("visible", "spin"),
         hidden=machine.get("hidden", "bit"),
         n_hidden=_as_tuple(machine["n_hidden"]),
-        hidden_bias=tuple(as_real(c, "hidden_bias") for c in _as_tuple(machine.get("hidden_bias", 0.0))),
+        hidden_bias=tuple(
+            as_real(c, "hidden_bias") + 0.0 for c in _as_tuple(machine.get("hidden_bias", 0.0))
+        ),
         gains=tuple(as_real(gain, "gains") for gain in _as_tuple(machine.get("gains", 1.0))),
         rivals=_as_tuple(machine.get("rivals", [])),
         trials=content["trials"],

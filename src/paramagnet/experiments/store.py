@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 MOST_BYTES = 1000  # of a line
+DIGITS, FEWEST_DIGITS = 6, 4  # of log-likelihoods
 
 
 class TornLineWarning(UserWarning):
@@ -32,7 +33,8 @@ class RunRecord:
     deviation of the initial weights, ``seed`` that of the sweep. ``epochs`` (0 is the start),
     ``log_likelihood`` (of the learned points) and ``held_out`` (NaN where there are no such points), both in
     nats per point, and ``error``, the standard error of ``ln Z`` (0 where exact), are of equal length.
-    ``seconds`` are of one core. ``commit`` ends in + where the sources differed from it.
+    ``seconds`` are of one core. ``commit`` ends in + where the sources differed from it. ``settings`` stands
+    for what all runs of a specification share; empty in records of older versions.
     """
 
     digest: str
@@ -58,13 +60,26 @@ class RunRecord:
     commit: str
     environment: str
     finished: str
+    settings: str = ""
 
     def to_line(self) -> str:
-        """The record as a line of JSON, numbers rounded to six digits, errors to two."""
+        """The record as a line of JSON, numbers rounded to six digits, errors to two; to fewer where the line
+        would be too long.
+        """
+        lines = (self._to_line(digits) for digits in range(DIGITS, FEWEST_DIGITS - 1, -1))
+        line = ""
+        for line in lines:
+            if len(line.encode()) <= MOST_BYTES:
+                break
+        return line
+
+    def _to_line(self, digits: int) -> str:
         content = asdict(self)
+        if not self.settings:
+            del content["settings"]
         content["sigma"] = _rounded(self.sigma, 6)
-        content["log_likelihood"] = [_rounded(value, 6) for value in self.log_likelihood]
-        held_out = [_rounded(value, 6) for value in self.held_out]
+        content["log_likelihood"] = [_rounded(value, digits) for value in self.log_likelihood]
+        held_out = [_rounded(value, digits) for value in self.held_out]
         content["held_out"] = None if all(value is None for value in held_out) else held_out
         content["error"] = [_rounded(value, 2) for value in self.error] if any(self.error) else 0
         content["seconds"] = _rounded(self.seconds, 4)
@@ -75,14 +90,28 @@ class RunRecord:
         """The record in a line; ValueError if it holds none."""
         content = json.loads(line)
         names = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or set(content) != names:
+        if not isinstance(content, dict) or {*content, "settings"} != names:
             raise ValueError("the line holds no record")
+        for name, kinds in _KINDS.items():
+            if name in content and (not isinstance(content[name], kinds) or isinstance(content[name], bool)):
+                raise ValueError(f"`{name}` is {content[name]!r}")
+        if not all(isinstance(epoch, int) for epoch in content["epochs"]):
+            raise ValueError(f"`epochs` are {content['epochs']!r}")
         length = len(content["epochs"])
         content["epochs"] = tuple(content["epochs"])
         content["error"] = _column(content["error"] or 0.0, length)
         for name in ("log_likelihood", "held_out"):
             content[name] = _column(content[name], length)
         return cls(**content)
+
+
+_TEXTS = "digest sweep table dataset visible hidden scheme version commit environment finished settings"
+_KINDS: dict[str, Any] = (
+    dict.fromkeys(_TEXTS.split(), str)
+    | dict.fromkeys(("n_visible", "n_hidden", "trial", "seed"), int)
+    | dict.fromkeys(("c", "gain", "sigma", "seconds"), (int, float))
+    | {"epochs": list}
+)
 
 
 def _column(values: Any, length: int) -> tuple[float, ...]:
@@ -148,11 +177,7 @@ class Store:
         if record.digest in self._digests:
             return False
         line = record.to_line().encode()
-        if len(line) > MOST_BYTES:
-            raise ValueError(
-                f"`record` must not exceed {MOST_BYTES} bytes as a line, got {len(line)}. Measure at fewer "
-                "epochs (`curve` in the specification)."
-            )
+        require_short(line)
         self._file.write(line)
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -195,6 +220,15 @@ class Store:
                 if number == len(lines):  # torn, or being written at this moment
                     return
                 raise ValueError(f"{self.path}, line {number}, is no record: {error}.") from None
+
+
+def require_short(line: bytes) -> None:
+    """An error if a line is too long for a store."""
+    if len(line) > MOST_BYTES:
+        raise ValueError(
+            f"`record` must not exceed {MOST_BYTES} bytes as a line, got {len(line)}. Measure at fewer "
+            "epochs (`curve` in the specification), or give specification and data file shorter names."
+        )
 
 
 def lock(file: Any, path: Path) -> None:

@@ -18,9 +18,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paramagnet.experiments.executors import Executor
-from paramagnet.experiments.run import Stop, Stopped, clear_states, execute, request_stop, state_file
+from paramagnet.experiments.run import (
+    Stop,
+    Stopped,
+    clear_states,
+    execute,
+    request_stop,
+    require_room,
+    state_file,
+)
 from paramagnet.experiments.spec import Run
 from paramagnet.experiments.store import RunRecord, Store
+from paramagnet.theory.verdict import NoMaximumError
 
 CHUNK_SECONDS = 0.5  # of work that is sent to a worker at a time
 LARGEST_CHUNK = 64  # runs
@@ -91,7 +100,7 @@ def execute_chunk(runs: Sequence[Run], context: Context) -> list[RunRecord | Fai
             results.append(execute(run, **context._asdict()))
         except Stopped:
             break
-        except ArithmeticError as error:
+        except (ArithmeticError, NoMaximumError) as error:
             results.append(Failure(run.digest, f"{run.describe()}: {error}"))
     return results
 
@@ -112,7 +121,7 @@ def run_sweep(
 
     Parameters
     ----------
-    runs : all runs of the sweep
+    runs : all runs of the sweep; those that are named twice are executed once
     store : an open store
     executor : where to execute them; it is left running
     sweep, table, commit : for the records
@@ -121,6 +130,9 @@ def run_sweep(
     deadline : time (seconds since 1970) after which no run is started, and runs under way are saved
     callback : called after every record
     """
+    runs = list({run.digest: run for run in runs}.values())  # a start may be named twice
+    for run in runs:
+        require_room(run, sweep, table, commit)
     token = uuid.uuid4().hex
     if executor.remote:
         folder, stop = str(states or ""), Stop(deadline, token=token)
@@ -186,9 +198,11 @@ class _Work:
         while True:
             broken = False
             try:
-                # One or some more than workers, so that none has to wait.
+                # One or some more than workers, so that none has to wait. What has arrived is kept first: a
+                # run that is executed in this process is not to wait for the next one.
                 while (
                     self.waiting
+                    and not any(future.done() for future in self.flying)
                     and len(self.flying) < executor.n_workers + max(1, executor.n_workers // 4)
                     and not self.context.stop.due()
                 ):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -168,15 +168,26 @@ class Placing:
 
 def read_study(folder: str | Path, specs: Sequence[str] | None = None) -> tuple[Contest, ...]:
     """The settings of the study that have runs, in the order of the plan."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise FileNotFoundError(f"`results` must be a folder with records, got {str(path)!r}.")
-    stores = (*sorted(path.glob("*.jsonl")), *sorted((path / STUDY).glob("*.jsonl")))
-    records = {record.digest: record for store in stores for record in Store(store).records()}
+    records = _read_all(folder)
     contests: list[Contest] = []
     for name in (*STUDY_EXACT, *STUDY_SAMPLED, *STUDY_RATES) if specs is None else specs:
         contests += _contests(read_spec(name), records)
     return tuple(contests)
+
+
+def records_of(name: str, folder: str | Path) -> list[RunRecord]:
+    """The records of one specification of the study, those of the paper's own sweeps among them."""
+    records = _read_all(folder)
+    found = (records[run.digest] for run in read_spec(name).runs() if run.digest in records)
+    return [replace(record, sweep=name, table="") for record in found]
+
+
+def _read_all(folder: str | Path) -> dict[str, RunRecord]:
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileNotFoundError(f"`results` must be a folder with records, got {str(path)!r}.")
+    stores = (*sorted(path.glob("*.jsonl")), *sorted((path / STUDY).glob("*.jsonl")))
+    return {record.digest: record for store in stores for record in Store(store).records()}
 
 
 def _contests(spec: Spec, records: Mapping[str, RunRecord]) -> Iterable[Contest]:
