@@ -193,3 +193,9 @@ def test_the_next_is_one_that_cannot_be_told_apart():
 def test_starts_with_failed_trials_come_last():
     result = comparison({HALF: (-1.5,), BETA_MAX: (-1.0, -4.0)})
     assert [standing.start for standing in result.standings] == [BETA_MAX, HALF]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_a_share_must_leave_points_on_both_sides(points, share):
+    with pytest.raises(ValueError, match="`held_out` must leave points to learn and points to measure on"):
+        pm.compare_initializations(points, 2, held_out=share, epochs=1)

@@ -216,6 +216,11 @@ def compare_initializations(
         path = _as_file(data, Path(scratch))
         points = load_dataset(path, units=visible, binarize=binarize).data
         n_points = len(points) - round(share * len(points))
+        if share and not 0 < n_points < len(points):
+            raise ValueError(
+                f"`held_out` must leave points to learn and points to measure on, got {held_out!r} of "
+                f"{len(points)}."
+            )
         exact = estimate_seconds(points.shape[1], as_count(n_hidden, "n_hidden")) <= SECONDS_CHEAP
         exact_z = exact or estimate_seconds(points.shape[1], n_hidden, gradient=False) <= SECONDS_CHEAP
         spec = Spec(
