@@ -91,6 +91,18 @@ def test_runs_of_other_sweeps_are_not_repeated(tmp_path):
     assert not (tmp_path / "win").exists()
 
 
+def test_runs_of_the_study_count_for_the_paper_s_sweep(tmp_path):
+    paper, spec = read_spec("toy_bit_c5"), read_spec("win/toy_bit_c5")
+    shared = {run.digest for run in paper.runs(trials=1, part="rivals")}
+    runs = [run for run in spec.runs(trials=1) if run.digest in shared]
+    assert len(runs) == len(shared) == 12
+    write(tmp_path / "win" / "toy_bit_c5.jsonl", spec, runs)
+    _run_stage(Stage(paper.name, "rivals", 1), False, InProcess(), tmp_path, None, math.inf)
+    records = Store(tmp_path / "toy_bit_c5.jsonl").records()
+    assert {(r.sweep, r.table, r.environment) for r in records} == {(paper.name, paper.table, "here")}
+    assert {record.digest for record in records} == shared
+
+
 def test_stores_are_joined_by_digest(contests):
     assert [contest.spec.name for contest in contests] == ["win/toy_bit_c5"] * 3 + ["win/toy_rate3"] * 2
     assert [contest.setting.n_hidden for contest in contests] == [10, 20, 30, 20, 20]

@@ -152,6 +152,7 @@ def _run_stage(
     from paramagnet.experiments.spec import read_spec, study_specs
     from paramagnet.experiments.store import Store
     from paramagnet.experiments.sweep import run_sweep
+    from paramagnet.experiments.win import adopt_records
 
     spec = read_spec(stage.spec)
     runs = list(spec.runs(trials=quick_trials(spec) if quick else stage.trials, part=stage.part))
@@ -162,6 +163,8 @@ def _run_stage(
         return 0
     name = spec.name if stage.part in ("paper", "all") else f"{spec.name} ({stage.part})"
     with Store(out / f"{spec.name}.jsonl") as store, _Display(name) as display:
+        if spec.table:
+            adopt_records(runs, store, out, sweep=spec.name, table=spec.table)
         result = run_sweep(
             runs,
             store,

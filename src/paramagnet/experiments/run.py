@@ -149,6 +149,11 @@ def _record(run: Run, measured: Sequence[Record], **facts: Any) -> RunRecord:
 
 def trained_machine(run: Run) -> RBM:
     """The machine at the end of a run, the same as if it had been measured on the way."""
+    return train_run(run).rbm
+
+
+def train_run(run: Run) -> TrainState:
+    """The state at the end of a run, its chains included, the same as if it had been measured on the way."""
     last = max(run.measurement.epochs)
     unmeasured = MeasurementSpec(
         (last,),
@@ -161,7 +166,7 @@ def trained_machine(run: Run) -> RBM:
     )
     with ONE_BLAS_THREAD:
         points, _ = load_points(run)
-        return _train(replace(run, measurement=unmeasured), points, None, _Keeper(None, NEVER)).rbm
+        return _train(replace(run, measurement=unmeasured), points, None, _Keeper(None, NEVER))
 
 
 def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _Keeper) -> TrainState:

@@ -29,7 +29,7 @@ from paramagnet.experiments.cells import (
     values_at,
 )
 from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
-from paramagnet.experiments.spec import STUDY, Spec, read_spec
+from paramagnet.experiments.spec import STUDY, Run, Spec, read_spec
 from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.units import FloatArray
@@ -180,6 +180,15 @@ def records_of(name: str, folder: str | Path) -> list[RunRecord]:
     records = _read_all(folder)
     found = (records[run.digest] for run in read_spec(name).runs() if run.digest in records)
     return [replace(record, sweep=name, table="") for record in found]
+
+
+def adopt_records(runs: Iterable[Run], store: Store, folder: str | Path, *, sweep: str, table: str) -> None:
+    """Append what the study has already run of the paper's own sweep: the same runs under another name."""
+    stores = sorted((Path(folder) / STUDY).glob("*.jsonl"))
+    known = {record.digest: record for path in stores for record in Store(path).records()}
+    for run in runs:
+        if run.digest in known:
+            store.append(replace(known[run.digest], sweep=sweep, table=table))
 
 
 def _read_all(folder: str | Path) -> dict[str, RunRecord]:
