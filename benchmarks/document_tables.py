@@ -242,8 +242,7 @@ def last_epochs() -> dict[Setting, int]:
 @cache
 def runs() -> dict[Setting, dict[Start, list[Any]]]:
     """Our runs of the paper's settings."""
-    records = read_results(ROOT / "results")
-    return group_runs(r for r in records if not r.sweep.endswith(("datasets", "long")))
+    return group_runs(record for record in read_results(ROOT / "results") if record.table)
 
 
 def machine_name(setting: Setting) -> str:
