@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -389,4 +390,10 @@ def figure_as_svg(figure: Any, name: str) -> str:
     for black in ("#000000", "black"):
         text = text.replace(f"stroke: {black}", "stroke: currentColor")
         text = text.replace(f"fill: {black}", "fill: currentColor")
-    return text
+    return re.sub(r' d="[^"]*"', lambda path: _rounded_path(path[0]), text)
+
+
+def _rounded_path(path: str) -> str:
+    """A path with coordinates to a hundredth of a point: half the bytes."""
+    path = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), path)
+    return re.sub(r"\s+", " ", path)
