@@ -23,6 +23,7 @@ from paramagnet.experiments.win import (
     level_of_share,
     place,
     read_study,
+    records_of,
     time_to,
 )
 from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
@@ -101,6 +102,15 @@ def test_runs_of_the_study_count_for_the_paper_s_sweep(tmp_path):
     records = Store(tmp_path / "toy_bit_c5.jsonl").records()
     assert {(r.sweep, r.table, r.environment) for r in records} == {(paper.name, paper.table, "here")}
     assert {record.digest for record in records} == shared
+
+
+def test_older_records_without_settings_are_not_kept_apart(tmp_path):
+    paper, spec = read_spec("toy_bit_c5"), read_spec("win/toy_bit_c5")
+    write(tmp_path / "toy_bit_c5.jsonl", paper, paper.runs(trials=1))
+    with Store(tmp_path / "win" / "toy_bit_c5.jsonl") as store:
+        for run in spec.runs(trials=1, part="starts"):
+            store.append(replace(record_of(run, spec.name), settings=spec.settings))
+    assert {record.settings for record in records_of(spec.name, tmp_path)} == {spec.settings}
 
 
 def test_stores_are_joined_by_digest(contests):

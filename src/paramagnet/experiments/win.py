@@ -179,7 +179,8 @@ def records_of(name: str, folder: str | Path) -> list[RunRecord]:
     """The records of one specification of the study, those of the paper's own sweeps among them."""
     records = _read_all(folder)
     found = (records[run.digest] for run in read_spec(name).runs() if run.digest in records)
-    return [replace(record, sweep=name, table="") for record in found]
+    settings = read_spec(name).settings  # which older records lack
+    return [replace(record, sweep=name, table="", settings=settings) for record in found]
 
 
 def adopt_records(runs: Iterable[Run], store: Store, folder: str | Path, *, sweep: str, table: str) -> None:
