@@ -350,3 +350,10 @@ def test_settings_are_those_that_the_runs_of_a_specification_share():
     faster = replace(spec, learning=replace(spec.learning, learning_rate=0.1))
     assert faster.settings != spec.settings
     assert read_spec("toy_bit_c0").settings == spec.settings  # the units are not part of them
+
+
+def test_minus_zero_is_zero():
+    text = 'trials = 1\n[data]\nname = "toy"\n[machine]\nn_hidden = 2\nhidden_bias = [0.0]\n'
+    text += "[learning]\nlearning_rate = 0.1\n[measurement]\nepochs = 2\n"
+    (plus,), (minus,) = (parse_spec(t, "a").runs() for t in (text, text.replace("[0.0]", "[-0.0]")))
+    assert plus.digest == minus.digest

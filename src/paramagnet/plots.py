@@ -394,6 +394,6 @@ def figure_as_svg(figure: Any, name: str) -> str:
 
 
 def _rounded_path(path: str) -> str:
-    """A path with coordinates to a hundredth of a point: half the bytes."""
+    """A path with coordinates to a hundredth of a point, which nobody sees and saves bytes."""
     path = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), path)
     return re.sub(r"\s+", " ", path)
