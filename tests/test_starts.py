@@ -62,7 +62,7 @@ def test_a_former_run_comes_out_as_it_did():
 
 
 def test_the_study_shares_runs_with_the_paper():
-    for name in ("toy_spin", "toy_bit_c0", "drybean_spin", "drybean_bit", "ulc_bit"):
+    for name in ("toy_spin", "toy_bit_c0", "drybean_spin", "drybean_bit"):
         paper, study = read_spec(name), read_spec(f"win/{name}")
         shared = {run.digest for run in study.runs()} & {run.digest for run in paper.runs()}
         cells = len(study.n_hidden) * len(study.hidden_bias)

@@ -21,6 +21,7 @@ from paramagnet.experiments.win import (
     RULES,
     epochs_to_reach,
     level_of_share,
+    missing_runs,
     place,
     read_study,
     records_of,
@@ -102,6 +103,29 @@ def test_runs_of_the_study_count_for_the_paper_s_sweep(tmp_path):
     records = Store(tmp_path / "toy_bit_c5.jsonl").records()
     assert {(r.sweep, r.table, r.environment) for r in records} == {(paper.name, paper.table, "here")}
     assert {record.digest for record in records} == shared
+
+
+def test_the_same_learning_measured_with_more_effort_counts(tmp_path):
+    paper, spec = read_spec("ulc_spin"), read_spec("win/ulc_spin")
+    assert paper.measurement.n_samples > spec.measurement.n_samples
+    cells = len(paper.gains) + len(paper.rivals)
+    write(tmp_path / "ulc_spin.jsonl", paper, paper.runs(trials=1))
+    missing = missing_runs(spec, spec.runs(trials=1), tmp_path)
+    assert len(missing) == len(spec.gains) + len(spec.rivals) + len(spec.starts) - cells
+    write(tmp_path / "win" / "ulc_spin.jsonl", spec, missing)
+    (contest,) = read_study(tmp_path, [spec.name])
+    assert contest.complete
+    assert len(contest.gains) == 9
+    found = records_of(spec.name, tmp_path)
+    assert {record.digest for record in found} == {run.digest for run in spec.runs(trials=1)}
+    assert {record.settings for record in found} == {spec.settings}
+
+
+def test_measurements_at_other_epochs_do_not_count(tmp_path):
+    paper, spec = read_spec("mnist_spin"), read_spec("win/mnist_spin")
+    write(tmp_path / "mnist_spin.jsonl", paper, paper.runs(trials=1))
+    runs = list(spec.runs())
+    assert missing_runs(spec, runs, tmp_path) == runs
 
 
 def test_older_records_without_settings_are_not_kept_apart(tmp_path):

@@ -152,13 +152,12 @@ def _run_stage(
     from paramagnet.experiments.spec import read_spec, study_specs
     from paramagnet.experiments.store import Store
     from paramagnet.experiments.sweep import run_sweep
-    from paramagnet.experiments.win import adopt_records
+    from paramagnet.experiments.win import adopt_records, missing_runs
 
     spec = read_spec(stage.spec)
     runs = list(spec.runs(trials=quick_trials(spec) if quick else stage.trials, part=stage.part))
     if spec.name in study_specs():  # runs of the paper's own sweeps need not be repeated
-        known = {record.digest for path in out.glob("*.jsonl") for record in Store(path).records()}
-        runs = [run for run in runs if run.digest not in known]
+        runs = missing_runs(spec, runs, out)
     if not runs:
         return 0
     name = spec.name if stage.part in ("paper", "all") else f"{spec.name} ({stage.part})"

@@ -2,7 +2,8 @@
 
 The specifications ``specs/win/*.toml`` say which runs belong to the study. Their records are looked up by
 digest in all stores of a folder and of its folder ``win``, so that a run of the paper's own sweeps counts
-where it is the same one. Nothing here is filled in: a start without runs is left out.
+where it is the same one, or the same but for the effort of estimating ln Z. Nothing here is filled in: a
+start without runs is left out.
 
 A *rule* is a start that one could choose before seeing any result. The *best gain of the grid* is chosen
 afterwards, in every setting anew: out of reach, a measure of what there was to win.
@@ -11,8 +12,9 @@ afterwards, in every setting anew: out of reach, a measure of what there was to 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ from paramagnet.experiments.cells import (
     values_at,
 )
 from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
-from paramagnet.experiments.spec import STUDY, Run, Spec, read_spec
+from paramagnet.experiments.spec import STUDY, MeasurementSpec, Run, Spec, paper_specs, read_spec
 from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.units import FloatArray
@@ -177,10 +179,14 @@ def read_study(folder: str | Path, specs: Sequence[str] | None = None) -> tuple[
 
 def records_of(name: str, folder: str | Path) -> list[RunRecord]:
     """The records of one specification of the study, those of the paper's own sweeps among them."""
-    records = _read_all(folder)
-    found = (records[run.digest] for run in read_spec(name).runs() if run.digest in records)
-    settings = read_spec(name).settings  # which older records lack
-    return [replace(record, sweep=name, table="", settings=settings) for record in found]
+    found = _find(read_spec(name), _read_all(folder))
+    return [replace(record, sweep=name, table="") for record in found]
+
+
+def missing_runs(spec: Spec, runs: Iterable[Run], folder: str | Path) -> list[Run]:
+    """Those of the runs of a specification of the study that the paper's own sweeps have not done."""
+    known = {record.digest for path in Path(folder).glob("*.jsonl") for record in Store(path).records()}
+    return [run for run in runs if known.isdisjoint(_digests(spec, run))]
 
 
 def adopt_records(runs: Iterable[Run], store: Store, folder: str | Path, *, sweep: str, table: str) -> None:
@@ -200,9 +206,34 @@ def _read_all(folder: str | Path) -> dict[str, RunRecord]:
     return {record.digest: record for store in stores for record in Store(store).records()}
 
 
+def _find(spec: Spec, records: Mapping[str, RunRecord]) -> Iterator[RunRecord]:
+    """Its records, as if all had been measured with its own settings, which older ones do not know."""
+    for run in spec.runs():
+        digests = [digest for digest in _digests(spec, run) if digest in records]
+        if digests:
+            yield replace(records[digests[0]], digest=run.digest, settings=spec.settings)
+
+
+def _digests(spec: Spec, run: Run) -> tuple[str, ...]:
+    """Under which the run may be found: its own, after that of the same learning in the paper's own sweep."""
+    measurement = _paper_measurement(spec)
+    if measurement is None:
+        return (run.digest,)
+    return replace(run, measurement=measurement).digest, run.digest
+
+
+@lru_cache(maxsize=64)
+def _paper_measurement(spec: Spec) -> MeasurementSpec | None:
+    """How the paper's sweep of the same name measures, if at the same epochs; the effort may differ."""
+    name = spec.name.removeprefix(f"{STUDY}/")
+    if name not in paper_specs():
+        return None
+    paper, ours = read_spec(name).measurement, spec.measurement
+    return paper if (paper.epochs, paper.all_epochs) == (ours.epochs, ours.all_epochs) else None
+
+
 def _contests(spec: Spec, records: Mapping[str, RunRecord]) -> Iterable[Contest]:
-    found = (records[run.digest] for run in spec.runs() if run.digest in records)
-    runs: Runs = group_runs(found)
+    runs: Runs = group_runs(_find(spec, records))
     for setting in sorted(runs, key=lambda setting: (-setting.c, setting.n_hidden)):
         if BETA_MAX in runs[setting] and len(runs[setting]) > 1:
             yield Contest(spec, setting, _with_shared_trials(runs[setting]))
