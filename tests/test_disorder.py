@@ -25,7 +25,7 @@ def test_enumerated_average_is_the_difference_of_magnetizations():
     by_flips = 0.0
     for flip in flips:
         rbm = pm.RBM(flip[:, None] * w, np.zeros(4), np.full(3, c))
-        by_flips += disorder._enumerated(rbm, True, False, 0) / len(flips)
+        by_flips += disorder._enumerated(rbm, disorder._Answer(0), 0) / 7 / len(flips)
 
     def mean_flipped(b, c):
         total = 0.0
@@ -62,11 +62,24 @@ def test_sampled_and_enumerated_averages_agree(monkeypatch):
     assert np.allclose(sampled.value, exact.value, atol=0.01)
 
 
-@pytest.mark.parametrize("units", [("bit", "bit"), ("bit", "spin"), ("spin", "spin")])
-def test_other_units(units, monkeypatch):
-    visible, hidden = units
+@pytest.mark.parametrize(
+    ("visible", "hidden", "visible_bias", "hidden_bias"),
+    [
+        ("bit", "bit", 0.0, 0.0),
+        ("bit", "spin", 0.0, 0.0),
+        ("spin", "spin", 0.0, 0.5),
+        ("gaussian", "bit", 0.0, 0.0),
+        ("gaussian", "bit", 0.3, -1.0),
+        ("bit", "gaussian(0.5)", -0.5, 0.0),
+        ("gaussian(0.5)", "spin", 0.0, 0.5),
+        ("gaussian", "spin", 0.5, 0.0),
+        ("gaussian", "spin", 0.4, 0.3),
+        ("spin", "gaussian", 0.5, 0.0),
+    ],
+)
+def test_other_units(visible, hidden, visible_bias, hidden_bias, monkeypatch):
     options = {"visible": visible, "hidden": hidden, "n_draws": 300, "beta": [0.3, 0.6], "rng": 4}
-    options |= {"hidden_bias": 0.0 if hidden == "bit" or visible == "bit" else 0.5}
+    options |= {"visible_bias": visible_bias, "hidden_bias": hidden_bias}
     found = simulate_layer_correlation(10, 10, **options)
     assert np.allclose(
         found.value, found.theory, atol=5 * found.error.max() + 0.02 * np.abs(found.theory).max()
