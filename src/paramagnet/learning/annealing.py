@@ -240,7 +240,9 @@ def _anneal_block(
     """
     summed_levels = path.summed.levels
     linear = (path.kept_bias[0] - path.kept_bias[1]).astype(np.float32)
-    fields = kept @ path.kept.weights
+    kept_room, summed_room = (layer.room_for_products(len(kept)) for layer in (path.kept, path.summed))
+    fields = np.empty((len(kept), path.summed.shift.size), np.float32)
+    path.kept.multiply(kept, fields, kept_room)
     summed, spare = np.empty_like(fields), np.zeros_like(fields)
     kept_fields, moved = np.empty_like(kept), np.empty_like(kept)
     if path.joint:
@@ -265,11 +267,11 @@ def _anneal_block(
             tick()
         if k + 1 == n_steps:
             break  # the last move would not be looked at
-        np.matmul(summed, path.summed.weights, out=kept_fields)
+        path.summed.multiply(summed, kept_fields, summed_room)
         shift, address = path.kept_shift(then), (seed, first, k + 1, KEPT)
         path.kept.draw_at(then, shift, kept_fields, address, kept, moved)
         kept, moved = moved, kept
-        np.matmul(kept, path.kept.weights, out=fields)
+        path.kept.multiply(kept, fields, kept_room)
     return kept
 
 

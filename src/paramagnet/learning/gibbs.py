@@ -2,8 +2,9 @@
 
 A sweep draws all hidden units given the visible ones, then all visible ones given the hidden. The fields are
 kept beside the states. Where few units have changed, new fields are the old ones plus the changed rows of the
-weights; where many have, they are a matrix product. Both are the same Markov chain, but for rounding, which
-a full product clears away every `REFRESH` sweeps.
+weights; where many have, they are a full product, by tables of the sums of a few rows
+(`paramagnet.kernels.lookup`) or, for few chains, a matrix product. All are the same Markov chain, but for
+rounding, which a full product clears away every `REFRESH` sweeps.
 
 The same seed gives the same chains bit for bit, whatever the number of threads: a matrix product has other
 last bits for another number of rows or of BLAS threads, so the chains are cut into blocks whose size
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
+from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import draw, draw_and_list, list_changes
 from paramagnet.learning.blocks import n_blocks, run_blocks
@@ -29,9 +31,12 @@ from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
+Room = tuple[npt.NDArray[np.uint16], Float32Array]  # to look products up
 Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units, and where they begin and end
 
-DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster
+DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster,
+LOOK_UP_ABOVE = 0.25  # and from which looking the product up is
+FEWEST_CHAINS, SMALLEST_PRODUCT = 40, 2048  # chains, weights: below, a matrix product beats looking up
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
@@ -95,9 +100,18 @@ class Layer:
         means += np.float32(0.5 * (high + low))
         return means
 
-    def multiply(self, states: Float32Array, fields: Float32Array) -> None:
-        """The fields of the other layer: a matrix product."""
-        np.matmul(states, self.weights, out=fields)
+    def multiply(self, states: Float32Array, fields: Float32Array, room: Room | None = None) -> None:
+        """The fields of the other layer: looked up where there is room for that, else a matrix product."""
+        if room is None:
+            np.matmul(states, self.weights, out=fields)
+        else:
+            multiply_states(states, self.weights, self.levels, *room, fields)
+
+    def room_for_products(self, n_chains: int) -> Room | None:
+        """What `multiply` wants with so many chains; None where a matrix product is faster, or has to do."""
+        if self.deviation or n_chains < FEWEST_CHAINS or self.weights.size < SMALLEST_PRODUCT:
+            return None
+        return make_room(n_chains, len(self.weights))
 
     def follow(self, changes: Changes, fields: Float32Array) -> None:
         """The fields of the other layer after the changes, from those before."""
@@ -191,13 +205,13 @@ def run_sweeps(
     *,
     n_threads: int | None = None,
     clamp: tuple[npt.NDArray[np.bool_], Float32Array] | None = None,
-    dense_above: float = DENSE_ABOVE,
+    dense_above: float | None = None,
 ) -> Chains:
     """The chains after ``n_sweeps`` sweeps v -> h -> v.
 
     ``clamp`` holds, for every chain and visible unit, whether it is held fixed, and at which value.
     ``dense_above`` is the share of changed units from which fields are a full product; 0 makes all of them
-    so.
+    so, None those where that is faster.
     """
     n_chains, n_hidden = len(chains.visible), layers[1].shift.size
     visible = chains.visible.copy()
@@ -225,7 +239,7 @@ def _run_block(
     address: tuple[int, int, int],
     n_sweeps: int,
     clamp: tuple[npt.NDArray[np.bool_], Float32Array] | None,
-    dense_above: float,
+    dense_above: float | None,
 ) -> tuple[int, int]:
     """All sweeps of one block, in place; the numbers of changes of visible and hidden units."""
     of_visible, of_hidden = layers
@@ -233,14 +247,18 @@ def _run_block(
     old_v, new_v = visible.copy(), np.empty_like(visible)
     old_h, new_h = np.zeros_like(fields), np.empty_like(fields)
     visible_fields = np.empty_like(visible)
-    limits = dense_above * visible.size, dense_above * fields.size
+    room_v, room_h = (layer.room_for_products(len(visible)) for layer in layers)
+    limits = [
+        states.size * (_default_limit(room) if dense_above is None else dense_above)
+        for states, room in ((visible, room_v), (fields, room_h))
+    ]
     totals = [0, 0]
-    listed = [dense_above > 0.0 and not layer.deviation for layer in layers]  # all Gaussian units change
+    listed = [limit > 0.0 and not layer.deviation for layer, limit in zip(layers, limits, strict=True)]
     few = listed.copy()  # where many units changed in the last sweep, changes are not even listed
     changes_v, changes_h = room_for_changes(visible), room_for_changes(fields)
     if clamp is not None:
         np.copyto(old_v, clamp[1], where=clamp[0])
-    of_visible.multiply(old_v, fields)
+    of_visible.multiply(old_v, fields, room_v)
     for sweep in range(start, start + n_sweeps):
         refresh = sweep % REFRESH == 0
         place = (seed, first, sweep)
@@ -248,7 +266,7 @@ def _run_block(
         if sweep > start and not refresh and few[1] and n < limits[1]:
             of_hidden.follow(changes_h, visible_fields)
         else:
-            of_hidden.multiply(new_h, visible_fields)
+            of_hidden.multiply(new_h, visible_fields, room_h)
         few[1] = listed[1] and (n < limits[1] or sweep == start)
         old_h, new_h = new_h, old_h
         totals[1] += n if sweep > start else 0  # the first ones have none to be compared with
@@ -259,12 +277,16 @@ def _run_block(
         if not refresh and few[0] and n < limits[0]:
             of_visible.follow(changes_v, fields)
         else:
-            of_visible.multiply(new_v, fields)
+            of_visible.multiply(new_v, fields, room_v)
         few[0] = listed[0] and n < limits[0]
         old_v, new_v = new_v, old_v
         totals[0] += n
     visible[:] = old_v
     return totals[0], totals[1]
+
+
+def _default_limit(room: Room | None) -> float:
+    return DENSE_ABOVE if room is None else LOOK_UP_ABOVE
 
 
 def room_for_changes(states: Float32Array) -> Changes:
