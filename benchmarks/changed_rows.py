@@ -1,6 +1,7 @@
 """Changed rows against full products: where they are equal, how many units change, how rounding drifts.
 
     python benchmarks/changed_rows.py crossover   time of both against the share of units that change
+    python benchmarks/changed_rows.py look-up     full products, looked up and computed
     python benchmarks/changed_rows.py training    PCD-40 on MNIST: the share that changes, update by update
     python benchmarks/changed_rows.py drift       errors of fields without a full product
     python benchmarks/changed_rows.py figure      draw docs/figures/changed_rows.png
@@ -24,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
+from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.sampling import list_changes
 from paramagnet.learning import gibbs
 from paramagnet.learning.gibbs import Chains, layers_of, room_for_changes, run_sweeps
@@ -36,10 +38,11 @@ SWEEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 LAYERS = {"visible": (784, 500), "hidden": (500, 784)}  # the layer that changes, its units, the fields
 BIASES = {"bit": -5.0, "spin": 0.0}
 N_CHAINS, N_BLOCK = 1000, 250
+SIZES = ((784, 500), (500, 784), (147, 200), (200, 147), (64, 64), (20, 20))
 
 
 def compare(n_units: int, n_fields: int, share: float, n_chains: int, rounds: int) -> dict[str, float]:
-    """Seconds of a product, and of lists and changed rows, at a share of changed units."""
+    """Seconds of a product, computed and looked up, and of lists and changed rows at a share of changes."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=(n_units, n_fields)).astype(np.float32)
     old = rng.choice(np.array([-1, 1], np.float32), size=(n_chains, n_units))
@@ -49,21 +52,41 @@ def compare(n_units: int, n_fields: int, share: float, n_chains: int, rounds: in
     def product() -> None:
         np.matmul(new, weights, out=fields)
 
+    room = make_room(n_chains, n_units)
+
+    def looked_up() -> None:
+        multiply_states(new, weights, (-1.0, 1.0), *room, fields)
+
     def rows() -> None:
         list_changes(old, new, *changes)
         add_changed_rows(*changes, 2.0, panels, fields)
 
     with threadpool_limits(1):
-        return interleave({"product": product, "changed rows": rows}, rounds=rounds, clock=time.process_time)
+        calls = {"product": product, "looked up": looked_up, "changed rows": rows}
+        return interleave(calls, rounds=rounds, clock=time.process_time)
 
 
 def measure_crossover(rounds: int) -> dict[str, Any]:
-    ratios = {}
+    ratios, looked_up = {}, {}
     for layer, (n_units, n_fields) in LAYERS.items():
         times = [compare(n_units, n_fields, share, N_BLOCK, rounds) for share in SHARES]
         ratios[layer] = [t["changed rows"] / t["product"] for t in times]
+        looked_up[layer] = float(np.median([t["looked up"] / t["product"] for t in times]))
         print(layer, *(f"{share:.1%}: {r:.2f}" for share, r in zip(SHARES, ratios[layer], strict=True)))
-    return {"n_chains": N_BLOCK, "share": SHARES, "ratio": ratios}
+        print(layer, f"looked up: {looked_up[layer]:.2f}")
+    return {"n_chains": N_BLOCK, "share": SHARES, "ratio": ratios, "looked up": looked_up}
+
+
+def measure_look_up(rounds: int) -> dict[str, Any]:
+    """Time of a product that is looked up over that of a matrix product, at some sizes."""
+    results = {}
+    for n_units, n_fields in SIZES:
+        for n_chains in (50, 100, 250):
+            times = compare(n_units, n_fields, 0.5, n_chains, rounds)
+            ratio = times["looked up"] / times["product"]
+            results[f"{n_units} x {n_fields}, {n_chains} chains"] = ratio
+            print(f"{n_units} x {n_fields}, {n_chains} chains: {ratio:.2f}")
+    return results
 
 
 def follow_training(machine: Path, hidden: str) -> None:
@@ -124,11 +147,14 @@ def draw_figure(results: dict[str, Any]) -> None:
     left, middle, right = figure.subplots(1, 3)
     for layer, ratios in results["crossover"]["ratio"].items():
         n_units, n_fields = LAYERS[layer]
-        left.plot(results["crossover"]["share"], ratios, ".-", label=f"{n_units} units, {n_fields} fields")
+        (line,) = left.plot(
+            results["crossover"]["share"], ratios, ".-", label=f"{n_units} units, {n_fields} fields"
+        )
+        left.axhline(results["crossover"]["looked up"][layer], color=line.get_color(), lw=0.8, ls="--")
     left.axhline(1.0, color="grey", lw=0.8)
-    left.axvline(gibbs.DENSE_ABOVE, color="grey", lw=0.8, ls=":")
+    left.axvline(gibbs.LOOK_UP_ABOVE, color="grey", lw=0.8, ls=":")
     left.set(xlabel="share of units that change", ylabel="time / matrix product", ylim=(0, None))
-    left.set_title("Adding changed rows")
+    left.set_title("Adding changed rows (dashed: looking up)")
     for (hidden, run), colour in zip(results["training"].items(), ("C0", "C1"), strict=False):
         updates, changed = [int(update) for update in run], np.array(list(run.values()))
         middle.plot(updates, changed[:, 0], color=colour, label=f"visible, {hidden} machine")
@@ -166,13 +192,15 @@ def keep(part: str, results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("part", choices=["crossover", "training", "drift", "figure"])
+    parser.add_argument("part", choices=["crossover", "look-up", "training", "drift", "figure"])
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--hidden", nargs="+", choices=list(BIASES), default=list(BIASES))
     parser.add_argument("--machine", type=Path, default=Path("mnist_900"), help="where machines are kept")
     options = parser.parse_args()
     if options.part == "crossover":
         keep("crossover", measure_crossover(options.rounds))
+    elif options.part == "look-up":
+        keep("look-up", measure_look_up(options.rounds))
     elif options.part == "training":
         for hidden in options.hidden:
             follow_training(options.machine, hidden)

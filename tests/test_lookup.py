@@ -65,6 +65,7 @@ def test_room_can_be_used_again():
 @pytest.mark.parametrize("hidden", ["spin", "bit"])
 def test_chains_are_the_same_by_either_product(hidden, monkeypatch):
     """Weights that are multiples of 1/64: fields are exact, so are the chains."""
+    monkeypatch.setattr(gibbs, "SMALLEST_PRODUCT", 0)
     rng = np.random.default_rng(2)
     weights = np.round(rng.normal(0.0, 0.3, (70, 45)) * 64.0) / 64.0
     rbm = pm.RBM(weights, np.zeros(70), np.zeros(45), hidden=hidden)
@@ -80,13 +81,19 @@ def test_chains_are_the_same_by_either_product(hidden, monkeypatch):
 def test_annealing_is_the_same_by_either_product(monkeypatch):
     rng = np.random.default_rng(4)
     rbm = pm.RBM(np.round(rng.normal(0.0, 0.2, (60, 50)) * 64.0) / 64.0, np.zeros(60), np.full(50, -1.0))
+    monkeypatch.setattr(gibbs, "SMALLEST_PRODUCT", 0)
     options = {"n_samples": 150, "n_temperatures": 30, "rng": 5}
     looked_up = pm.estimate_log_partition(rbm, **options)
     monkeypatch.setattr(gibbs, "FEWEST_CHAINS", 10**6)
     assert pm.estimate_log_partition(rbm, **options).value == looked_up.value
 
 
-@pytest.mark.parametrize(("visible", "n_chains"), [("gaussian", 120), ("spin", gibbs.FEWEST_CHAINS - 1)])
-def test_where_a_matrix_product_has_to_do(visible, n_chains):
-    rbm = pm.RBM(np.zeros((70, 45)), np.zeros(70), np.zeros(45), visible=visible)
+@pytest.mark.parametrize(
+    ("visible", "n_visible", "n_chains"),
+    [("gaussian", 500, 250), ("spin", 500, gibbs.FEWEST_CHAINS - 1), ("spin", 20, 250)],
+)
+def test_where_a_matrix_product_has_to_do(visible, n_visible, n_chains):
+    rbm = pm.RBM(np.zeros((n_visible, 100)), np.zeros(n_visible), np.zeros(100), visible=visible)
     assert layers_of(rbm)[0].room_for_products(n_chains) is None
+    large = pm.RBM(np.zeros((500, 100)), np.zeros(500), np.zeros(100))
+    assert layers_of(large)[0].room_for_products(250) is not None

@@ -36,7 +36,7 @@ Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units
 
 DENSE_ABOVE = 0.35  # share of changed units from which a matrix product is faster,
 LOOK_UP_ABOVE = 0.25  # and from which looking the product up is
-FEWEST_CHAINS, SMALLEST_PRODUCT = 40, 2048  # chains, weights: below, a matrix product beats looking up
+FEWEST_CHAINS, SMALLEST_PRODUCT = 40, 1e6  # chains, chains times weights: below, a matrix product is faster
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
@@ -109,7 +109,8 @@ class Layer:
 
     def room_for_products(self, n_chains: int) -> Room | None:
         """What `multiply` wants with so many chains; None where a matrix product is faster, or has to do."""
-        if self.deviation or n_chains < FEWEST_CHAINS or self.weights.size < SMALLEST_PRODUCT:
+        small = n_chains < FEWEST_CHAINS or n_chains * self.weights.size < SMALLEST_PRODUCT
+        if self.deviation or small:
             return None
         return make_room(n_chains, len(self.weights))
 
