@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from paramagnet.experiments.executors import Executor, LocalProcesses
-from paramagnet.experiments.spec import Run, read_spec
+from paramagnet.experiments.spec import Run
+from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.sweep import run_sweep
 from ratio import write_json

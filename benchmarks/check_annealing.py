@@ -11,7 +11,8 @@ import argparse
 from pathlib import Path
 
 from paramagnet.experiments.annealing_check import FILE, check_annealing, load_checks, save_checks
-from paramagnet.experiments.spec import OURS, read_spec
+from paramagnet.experiments.spec import OURS
+from paramagnet.experiments.spec_files import read_spec
 
 
 def main() -> None:

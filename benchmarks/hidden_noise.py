@@ -27,7 +27,8 @@ from paramagnet.experiments.cells import Start
 from paramagnet.experiments.paper import read_log_likelihoods
 from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.run import execute
-from paramagnet.experiments.spec import OURS, Run, read_spec
+from paramagnet.experiments.spec import OURS, Run
+from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.writers import escape_markdown
 from paramagnet.learning import gradient

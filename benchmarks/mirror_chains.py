@@ -28,7 +28,8 @@ from paramagnet.experiments.cells import Start
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.provenance import environment
 from paramagnet.experiments.run import train_run
-from paramagnet.experiments.spec import OURS, Run, read_spec
+from paramagnet.experiments.spec import OURS, Run
+from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.writers import escape_markdown
 from paramagnet.learning.checkpoint import TrainState, load_checkpoint

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from paramagnet.experiments.executors import InProcess
-from paramagnet.experiments.spec import parse_spec
+from paramagnet.experiments.spec_files import parse_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.sweep import run_sweep
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from paramagnet.cli import app
 from paramagnet.experiments import cluster as cluster_module
 from paramagnet.experiments.run import clear_states, state_file
-from paramagnet.experiments.spec import parse_spec
+from paramagnet.experiments.spec_files import parse_spec
 from paramagnet.experiments.store import Store
 from small_sweeps import EXACT, SPECS, outcome, sweep, whole
 

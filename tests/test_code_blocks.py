@@ -25,7 +25,7 @@ import typer
 from typer.testing import CliRunner
 
 from paramagnet.cli import app
-from paramagnet.experiments.spec import read_spec
+from paramagnet.experiments.spec_files import read_spec
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

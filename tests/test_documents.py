@@ -18,7 +18,8 @@ import pytest
 
 import paramagnet
 from paramagnet.experiments.points import load_points
-from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec, read_spec
+from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec
+from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import RunRecord
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ import pytest
 
 from paramagnet.experiments import run as run_module
 from paramagnet.experiments.run import execute
-from paramagnet.experiments.spec import parse_spec
+from paramagnet.experiments.spec_files import parse_spec
 from paramagnet.experiments.store import Store
 from paramagnet.learning.checkpoint import load_checkpoint
 from small_sweeps import SPECS, outcome, sweep
@@ -44,7 +44,7 @@ DRIVER = (
 import sys
 from pathlib import Path
 from paramagnet.experiments.executors import local_executor
-from paramagnet.experiments.spec import read_spec
+from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.sweep import run_sweep
 

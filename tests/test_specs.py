@@ -13,7 +13,8 @@ from paramagnet.experiments import seeds
 from paramagnet.experiments.paper import read_log_likelihoods
 from paramagnet.experiments.plan import PLANS, Stage, shorten
 from paramagnet.experiments.points import load_points
-from paramagnet.experiments.spec import OURS, paper_specs, parse_spec, read_spec
+from paramagnet.experiments.spec import OURS
+from paramagnet.experiments.spec_files import paper_specs, parse_spec, read_spec
 from paramagnet.experiments.store import MOST_BYTES, RunRecord
 
 TINY = """

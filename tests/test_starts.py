@@ -12,7 +12,7 @@ import pytest
 import paramagnet as pm
 from paramagnet.experiments.run import execute
 from paramagnet.experiments.seeds import weight_seed
-from paramagnet.experiments.spec import parse_spec, read_spec, study_specs
+from paramagnet.experiments.spec_files import parse_spec, read_spec, study_specs
 from paramagnet.experiments.starts import STARTS, parse_start, start_machine, start_std
 from paramagnet.experiments.store import Store
 from paramagnet.initializers import scheme_std

@@ -19,7 +19,7 @@ from paramagnet.experiments.executors import InProcess, LocalProcesses
 from paramagnet.experiments.points import load_points
 from paramagnet.experiments.run import Stop, Stopped, execute, state_file
 from paramagnet.experiments.seeds import learning_seed, weight_seed
-from paramagnet.experiments.spec import parse_spec, read_spec
+from paramagnet.experiments.spec_files import parse_spec, read_spec
 from paramagnet.experiments.store import Store
 from paramagnet.experiments.sweep import run_sweep
 from paramagnet.initializers import initialize
@@ -181,8 +181,8 @@ def test_reproduce_quick_takes_two_trials(tmp_path):
     [
         (
             ["toys"],
-            "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, win-exact, win-sampled, win, or "
-            "the path of a .toml file",
+            "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, win-exact, win-sampled, win, a "
+            "specification .*toy_spin.*, or the path of a .toml file",
         ),
         (["toy", "--trials", "0"], "`--trials` must be a positive integer, got 0"),
         (["toy", "--jobs", "0"], "`--jobs` must be a positive integer, got 0"),

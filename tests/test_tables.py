@@ -26,7 +26,7 @@ from paramagnet.experiments.paper import (
     read_log_likelihoods,
 )
 from paramagnet.experiments.sheet import Line, Sheet, mean_text, plain_sheet, std_text
-from paramagnet.experiments.spec import paper_specs, read_spec
+from paramagnet.experiments.spec_files import paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import (
     Column,

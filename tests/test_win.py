@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from paramagnet.cli import app
 from paramagnet.cli.reproduce import _run_stage
 from paramagnet.experiments.cells import BETA_MAX, Start
 from paramagnet.experiments.executors import InProcess
 from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, Stage
-from paramagnet.experiments.spec import read_spec, study_specs
+from paramagnet.experiments.spec_files import read_spec, study_specs
 from paramagnet.experiments.starts import STARTS
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.win import (
@@ -90,6 +92,15 @@ def test_runs_of_other_sweeps_are_not_repeated(tmp_path):
     spec = read_spec("win/toy_rate3")
     write(tmp_path / "other.jsonl", spec, list(spec.runs()))
     _run_stage(Stage(spec.name, "all"), False, InProcess(), tmp_path, None, math.inf)
+    assert not (tmp_path / "win").exists()
+
+
+def test_a_specification_by_its_name(tmp_path):
+    spec = read_spec("win/toy_rate3")
+    write(tmp_path / "other.jsonl", spec, list(spec.runs()))
+    result = CliRunner().invoke(app, ["reproduce", spec.name, "--out", str(tmp_path), "--jobs", "1"])
+    assert result.exit_code == 0
+    assert "hopfield" in result.output  # its tables, from records that were there
     assert not (tmp_path / "win").exists()
 
 

@@ -60,7 +60,7 @@ def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
     The study of starts has a page of its own, and no report.
     """
     from paramagnet.experiments.report import read_results, sheets_of
-    from paramagnet.experiments.spec import study_specs
+    from paramagnet.experiments.spec_files import study_specs
     from paramagnet.experiments.win import records_of
 
     study = [name for name in sweeps if name in study_specs()]

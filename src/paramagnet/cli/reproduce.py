@@ -27,7 +27,8 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="toy, drybean, ulc, mnist, figures or all; win for more starts than the paper's, in parts "
-            "win-exact and win-sampled; or a specification of your own, .toml.",
+            "win-exact and win-sampled; one specification by its name (ulc_spin, win/ulc_spin); or a file of "
+            "your own, .toml.",
         ),
     ],
     trials: Annotated[int | None, typer.Option(help="Most trials per cell; else the paper's number.")] = None,
@@ -67,6 +68,7 @@ def reproduce(
     For data of your own, write a specification like those in the package's experiments/specs.
     """
     from paramagnet.experiments import plan
+    from paramagnet.experiments.spec_files import paper_specs, study_specs
 
     if trials is not None and trials < 1:
         raise ValueError(f"`--trials` must be a positive integer, got {trials}.")
@@ -74,9 +76,11 @@ def reproduce(
         raise ValueError(f"`--minutes` must be positive, got {minutes:g}.")
     stages = plan.PLANS.get(what)
     if stages is None:
-        if not what.endswith(".toml"):
+        known = (*paper_specs(), *study_specs())
+        if not what.endswith(".toml") and what not in known:
             raise ValueError(
-                f"`WHAT` must be one of {', '.join(plan.PLANS)}, or the path of a .toml file, got {what!r}."
+                f"`WHAT` must be one of {', '.join(plan.PLANS)}, a specification ({', '.join(known)}), "
+                f"or the path of a .toml file, got {what!r}."
             )
         stages = (plan.Stage(what, "all"),)
     if out.exists() and not out.is_dir():
@@ -149,7 +153,7 @@ def _run_stage(
     """Run it; the number of runs that failed."""
     from paramagnet.experiments.plan import quick_trials
     from paramagnet.experiments.provenance import commit
-    from paramagnet.experiments.spec import read_spec, study_specs
+    from paramagnet.experiments.spec_files import read_spec, study_specs
     from paramagnet.experiments.store import Store
     from paramagnet.experiments.sweep import run_sweep
     from paramagnet.experiments.win import adopt_records, missing_runs

@@ -34,7 +34,7 @@ from paramagnet.experiments.report_text import (
     span,
 )
 from paramagnet.experiments.sheet import Sheet, plain_sheet
-from paramagnet.experiments.spec import paper_specs, read_spec
+from paramagnet.experiments.spec_files import paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.tables import Column, held_out_table, rivals_table, to_sheet
 from paramagnet.experiments.verdict import Verdict, dataset_spreads, judge_table

@@ -23,7 +23,7 @@ from paramagnet.experiments.figures import (
 from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.report_text import LONG_RUN, describe_spec, is_about_draws
 from paramagnet.experiments.sheet import Line, Sheet, plain_sheet, std_text
-from paramagnet.experiments.spec import paper_specs, read_spec
+from paramagnet.experiments.spec_files import paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import (
     Column,

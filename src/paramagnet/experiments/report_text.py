@@ -13,7 +13,8 @@ from paramagnet.experiments.paper import (
     read_beta_max,
 )
 from paramagnet.experiments.sheet import Sheet, plain_sheet
-from paramagnet.experiments.spec import Spec, paper_specs, read_spec
+from paramagnet.experiments.spec import Spec
+from paramagnet.experiments.spec_files import paper_specs, read_spec
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.verdict import Verdict
 from paramagnet.theory.scale import beta_max, find_beta_max

@@ -31,7 +31,8 @@ from paramagnet.experiments.cells import (
     values_at,
 )
 from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
-from paramagnet.experiments.spec import STUDY, MeasurementSpec, Run, Spec, paper_specs, read_spec
+from paramagnet.experiments.spec import MeasurementSpec, Run, Spec
+from paramagnet.experiments.spec_files import STUDY, paper_specs, read_spec
 from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.units import FloatArray
