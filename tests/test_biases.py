@@ -186,3 +186,10 @@ def test_a_thousand_biases_take_a_second():
 def test_bad_biases(arguments, words):
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         Biases(*arguments)
+
+
+def test_huge_weights_and_values():
+    assert pm.beta_max(1.0, b=pm.Biases([1, 2], [1e308, 1e308])) == pm.beta_max(1.0, b=pm.Biases([1, 2]))
+    for b in (1e300, -2e4, pm.Biases([1e160, 0.0])):
+        with pytest.raises(ValueError, match="`b` must lie between -10000 and 10000"):
+            pm.beta_max(1.0, b=b)

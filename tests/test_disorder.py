@@ -97,11 +97,18 @@ def test_other_units(visible, hidden, visible_bias, hidden_bias, monkeypatch):
         ({"hidden": "spin"}, "`hidden_bias` must not be zero where both layers are symmetric"),
         ({"n_draws": 1}, "`n_draws` must"),
         ({"beta": [-1.0]}, "`beta` must"),
+        ({"visible": "gaussian", "hidden": "gaussian", "hidden_bias": 0.5}, "`hidden` must be spin or bit"),
     ],
 )
 def test_bad_input(options, words):
     with pytest.raises(ValueError, match=words):
         simulate_layer_correlation(5, 5, **options)
+
+
+def test_what_takes_long_is_drawn_less_often():
+    draws = [disorder._default_draws(n, n, n, gaussian=True) for n in (6, 10, 14)]
+    assert draws[0] > draws[1] > draws[2] >= 50
+    assert disorder._default_draws(14, 14, 14, gaussian=False) > 5 * draws[2]
 
 
 def test_command_line():

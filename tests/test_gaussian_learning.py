@@ -174,7 +174,7 @@ def test_likelihood_from_the_energy(visible, hidden):
 
 def test_two_gaussian_layers_have_no_exact_sum():
     rbm = draw_machine(2, 2, "gaussian", "gaussian")
-    with pytest.raises(ValueError, match="Exact sums need a layer of spin or bit units"):
+    with pytest.raises(ValueError, match="`rbm` must have a layer of spin or bit units"):
         pm.log_partition(rbm)
 
 
@@ -343,7 +343,7 @@ def test_samples():
     held = pm.sample(rbm, 100, n_steps=5, clamp=[0.25, np.nan, np.nan, -3.5], rng=0)
     assert (held[:, 0] == 0.25).all()
     assert (held[:, 3] == -3.5).all()
-    with pytest.raises(ValueError, match="`clamp` must hold finite numbers"):
+    with pytest.raises(ValueError, match="`clamp` must hold numbers below"):
         pm.sample(rbm, 2, clamp=[np.inf, 0, 0, 0])
     started = pm.sample(rbm, 2, n_steps=0, start=np.full((2, 4), 0.125), rng=0)
     assert (started == 0.125).all()
@@ -404,6 +404,32 @@ def test_bad_data():
         pm.initialize(2, 2, visible="gaussian", visible_bias=[0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match="`data` must have 2 columns"):
         pm.log_likelihood(rbm, np.zeros((3, 4)))
+
+
+def test_two_gaussian_layers_are_refused_by_name():
+    rbm = pm.initialize(5, 5, visible="gaussian", hidden="gaussian", scheme="hinton", rng=0)
+    for function in (pm.log_partition, pm.estimate_log_partition):
+        with pytest.raises(
+            ValueError, match="`rbm` must have a layer of spin or bit units, got two Gaussian"
+        ):
+            function(rbm)
+    assert np.isfinite(pm.sample(rbm, 3, rng=0)).all()
+    strong = pm.initialize(50, 50, visible="gaussian", hidden="gaussian", scheme="xavier", rng=0)
+    with pytest.raises(ValueError, match=r"`rbm` must be a distribution: .* below 1, got 1\.8"):
+        pm.sample(strong, 2, rng=0)
+    with pytest.raises(pm.NoMaximumError, match="Give one of the layers spin or bit units"):
+        pm.beta_max(1.0, visible="gaussian", hidden="gaussian")
+
+
+def test_numbers_that_floats_do_not_hold():
+    rbm = pm.initialize(2, 3, visible="gaussian", rng=0)
+    with pytest.raises(ValueError, match=r"`data` must hold numbers of at most 1e\+100, found 1e\+160"):
+        pm.log_likelihood(rbm, np.full((1, 2), 1e160))
+    with pytest.raises(ValueError, match=r"`clamp` must hold numbers below 1e\+30, .* found 1e\+39"):
+        pm.sample(rbm, 2, clamp=[1e39, np.nan])
+    with pytest.raises(ValueError, match=r"2\*\*60 states") as caught:
+        pm.log_partition(pm.initialize(3, 60, visible="gaussian", scheme="hinton", rng=0))
+    assert "force" not in str(caught.value)  # it would not help
 
 
 def test_what_needs_two_values_says_so():

@@ -251,6 +251,24 @@ def test_first_order_transition():
         assert bool(np.any(last - first > 1e-3)) == two_phases
 
 
+@pytest.mark.parametrize("b", [70.0, 100.0, 3000.0])
+def test_large_means_move_the_maximum_down(b):
+    """As one over the bias: only the field of the mean counts."""
+    limit = 1000.0 * pm.beta_max(1.0, visible="gaussian", b=1000.0)
+    assert b * pm.beta_max(1.0, visible="gaussian", b=b) == pytest.approx(limit, rel=0.4 / b**2 + 1e-6)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [("gaussian", "spin"), ("spin", "gaussian")])
+def test_responses_at_the_transition_itself(visible, hidden):
+    """At alpha = 1 beta_max is exact, and so is the zero of the determinant."""
+    units = {"visible": visible, "hidden": hidden}
+    at = pm.beta_max(1.0, **units)
+    chi, near = pm.susceptibility(at, 1.0, **units), pm.susceptibility(at * (1.0 - 1e-9), 1.0, **units)
+    np.testing.assert_allclose(chi, near, atol=1e-7)
+    assert pm.layer_correlation_slope(at, 1.0, **units) == -np.inf
+    assert pm.overlap_response(at, 1.0, **units) == -np.inf
+
+
 def test_far_out():
     p = solve_saddle_point(16.0, 1.0, visible="gaussian", hidden="bit", c=-3.0)
     assert p.residual < 1e-12

@@ -20,6 +20,7 @@ from paramagnet._checks import as_positive, as_real, as_states, as_table
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
+_LARGEST_STATE = 1e100  # of a Gaussian unit
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,15 @@ class GaussianUnit:
         return result
 
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
-        """``data`` as an array ``(n_points, n_units)`` of finite numbers, checked."""
-        return as_table(data, argument, n_units, finite=True)
+        """``data`` as an array ``(n_points, n_units)`` of numbers whose squares are finite, checked."""
+        states = as_table(data, argument, n_units, finite=True)
+        largest = float(np.abs(states).max())
+        if largest > _LARGEST_STATE:
+            raise ValueError(
+                f"`{argument}` must hold numbers of at most {_LARGEST_STATE:g}, found {largest:g}. "
+                "Standardize the features."
+            )
+        return states
 
     def log_base(self, states: FloatArray) -> float | FloatArray:
         """``sum_i ln p0(x_i)`` over the last axis."""

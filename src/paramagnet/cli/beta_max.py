@@ -23,6 +23,7 @@ _MEANING = {
     "flat": "flat: scales around it are hardly worse",
     "rival": "the first maximum; a higher one lies at larger beta",
     "unstable": "replica symmetry is broken here: not to be trusted",
+    "first-order": "a first-order transition: the bits switch on at once",
 }
 
 

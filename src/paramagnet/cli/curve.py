@@ -15,7 +15,9 @@ from paramagnet.units import as_unit
 
 def curve(
     out: Annotated[Path, typer.Argument(help="Where to write the figure: .png, .svg or .pdf.")],
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit (Figure 1) or spin (Figure 2).")] = "bit",
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: bit (Figure 1), spin (Figure 2) or gaussian.")
+    ] = "bit",
     alpha: Annotated[
         list[float] | None, typer.Option(help="Ratio of the layer sizes; repeat for more.")
     ] = None,
@@ -27,8 +29,8 @@ def curve(
     """Draw |chi_vh| against beta for several alpha and hidden biases, with the maxima marked.
 
     With spin visible units and no visible bias, chi_vh itself is zero by symmetry. For bit hidden units
-    its slope in the visible bias is drawn; for spin hidden units chi_vh/eps at b = c = eps for three
-    small eps, whose peak closes in on the transition.
+    its slope in the visible bias is drawn; for spin and Gaussian hidden units chi_vh/eps at b = c = eps for
+    three small eps, whose peak closes in on the transition.
     """
     check_figure_path(out)
     if not (np.isfinite(beta_stop) and (beta_stop == 0.0 or beta_stop > 0.1)):
@@ -46,5 +48,5 @@ def draw_curves(
 ) -> None:
     """Write the figure; shared with the demo."""
     if as_unit(hidden, "hidden").symmetric and hidden_bias:
-        raise ValueError("`--hidden-bias` is for bit hidden units; with spins b = c = eps is drawn.")
+        raise ValueError("`--hidden-bias` is for bit hidden units; with others b = c = eps is drawn.")
     save_figure(draw_layer_correlation(hidden, alpha, hidden_bias, beta_stop), out)

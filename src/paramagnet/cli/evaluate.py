@@ -74,10 +74,16 @@ def evaluate(
 
 def _choose(method: str, rbm: RBM, n_threads: int) -> tuple[str, str]:
     """How to get ln Z, and why in this way."""
-    from paramagnet.learning.exact import SECONDS_ALLOWED, estimate_seconds, show_duration, sizes_of
+    from paramagnet.learning.exact import (
+        SECONDS_ALLOWED,
+        count_summed,
+        estimate_seconds,
+        show_duration,
+        sizes_of,
+    )
 
     seconds = estimate_seconds(*sizes_of(rbm), n_threads=n_threads, gradient=False)
-    states = f"2**{min(rbm.n_visible, rbm.n_hidden)} states"
+    states = f"2**{count_summed(*sizes_of(rbm))} states"
     if seconds > SECONDS_ALLOWED:
         if method == "exact":
             raise ValueError(

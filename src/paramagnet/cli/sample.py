@@ -14,7 +14,7 @@ import typer
 from paramagnet.cli.points import as_levels
 from paramagnet.plots import FORMATS, check_figure_path
 from paramagnet.rbm import RBM, writable_target, write_atomically
-from paramagnet.units import FloatArray
+from paramagnet.units import FloatArray, GaussianUnit
 
 _ARRAYS = (".npy", ".npz", ".csv")
 _IMAGES = tuple(f".{name}" for name in FORMATS)
@@ -102,7 +102,7 @@ def sample(
     if drawn:
         _draw(out, states, held, image_shape, columns)
     else:
-        _write(out, states)
+        _write(out, states, whole=not isinstance(rbm.visible, GaussianUnit))
     of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
     typer.echo(f"{len(states)} {how}{of_each}: {out}")
 
@@ -172,12 +172,13 @@ def _draw(
     save_figure(image_grid(states, image_shape, n_columns=columns), out)
 
 
-def _write(out: Path, states: FloatArray) -> None:
-    buffer, small = io.BytesIO(), states.astype(np.int8)
+def _write(out: Path, states: FloatArray, *, whole: bool) -> None:
+    """Whole numbers take a byte each; others are written in full."""
+    buffer, small = io.BytesIO(), states.astype(np.int8) if whole else states
     if out.suffix.lower() == ".npy":
         np.save(buffer, small)
     elif out.suffix.lower() == ".npz":
         np.savez_compressed(buffer, data=small)
     else:
-        np.savetxt(buffer, small, fmt="%d", delimiter=",")
+        np.savetxt(buffer, small, fmt="%d" if whole else "%.17g", delimiter=",")
     write_atomically(out, buffer.getvalue())

@@ -166,11 +166,11 @@ def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> Tra
             f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
         )
     state = load_checkpoint(path)
-    had = (state.layout.n_hidden, state.layout.visible.name, state.layout.hidden.name)
-    if had != (hidden_units, visible, hidden):
+    had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
+    if had != (hidden_units, as_unit(visible, "visible"), as_unit(hidden, "hidden")):
         raise ValueError(
-            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible {had[1]} "
-            f"--hidden {had[2]}."
+            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
+            f"--hidden '{had[2]}'."
         )
     return state
 

@@ -39,6 +39,7 @@ from paramagnet.experiments.sweep import SweepProgress, run_sweep
 from paramagnet.experiments.tables import Column, Table, make_table
 from paramagnet.learning.exact import estimate_seconds
 from paramagnet.learning.run import SECONDS_CHEAP
+from paramagnet.units import GaussianUnit, as_unit
 
 RECORDS = "records.jsonl"
 QUANTILE = 0.975  # both tails together: 95 % confidence
@@ -212,6 +213,12 @@ def compare_initializations(
     if not 0.0 <= share < 1.0:
         raise ValueError(f"`held_out` must be at least 0 and below 1, got {held_out!r}.")
     as_count(jobs, "jobs")
+    for argument, unit in (("visible", visible), ("hidden", hidden)):
+        if isinstance(as_unit(unit, argument), GaussianUnit):
+            raise ValueError(
+                f"`{argument}` must be 'spin' or 'bit', got {unit!r}: Gaussian units are not compared here. "
+                "`train` takes them, one start after the other."
+            )
     with tempfile.TemporaryDirectory() as scratch:
         path = _as_file(data, Path(scratch))
         points = load_dataset(path, units=visible, binarize=binarize).data

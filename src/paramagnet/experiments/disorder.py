@@ -29,6 +29,7 @@ import numpy.typing as npt
 from paramagnet._checks import as_count, as_generator, as_positive, as_real
 from paramagnet.learning.exact import exact_moments
 from paramagnet.learning.gibbs import sample
+from paramagnet.learning.marginal import has_gaussian
 from paramagnet.rbm import RBM, Rng
 from paramagnet.theory.response import criterion
 from paramagnet.theory.scale import find_beta_max
@@ -86,6 +87,11 @@ def simulate_layer_correlation(
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     b, c = as_real(visible_bias, "visible_bias"), as_real(hidden_bias, "hidden_bias")
+    if all(isinstance(unit, GaussianUnit) for unit in units):
+        raise ValueError(
+            "`hidden` must be spin or bit units where the visible ones are Gaussian: two Gaussian layers "
+            f"have no layer correlation. Got {units[0]}-{units[1]}."
+        )
     if units[0].symmetric and b == 0.0 and units[1].symmetric and c == 0.0:
         raise ValueError(
             "`hidden_bias` must not be zero where both layers are symmetric: in theory their correlation "
@@ -95,8 +101,13 @@ def simulate_layer_correlation(
     machine: dict[str, Any] = {"visible": units[0], "hidden": units[1], "b": b, "c": c}
     top = float(find_beta_max(m / n, **machine).beta)
     scales = np.asarray(GRID) * top if beta is None else np.atleast_1d(as_positive(beta, "beta"))
-    small = _enumerated_units(units, n, m) <= LARGEST_ENUMERATED
-    draws = as_count(_default_draws(n, m, small) if n_draws is None else n_draws, "n_draws", minimum=2)
+    summed = _enumerated_units(units, n, m)
+    small = summed <= LARGEST_ENUMERATED
+    draws = as_count(
+        _default_draws(n, m, summed if small else None, has_gaussian(*units)) if n_draws is None else n_draws,
+        "n_draws",
+        minimum=2,
+    )
     generator = as_generator(rng)
     measure, answer = _enumerated if small else _sampled, _choose_answer(*units, b, c)
     values = np.empty((draws, scales.size))
@@ -153,11 +164,14 @@ def _enumerated_units(units: tuple[Unit, Unit], n: int, m: int) -> int:
     return min(sizes)
 
 
-def _default_draws(n: int, m: int, small: bool) -> int:
-    """The average over one machine fluctuates like one over the number of its units."""
-    if small:
-        return int(np.clip(40_000 // (n + m), 200, 4000))
-    return int(np.clip(2_000 // (n + m), 4, 40))
+def _default_draws(n: int, m: int, summed: int | None, gaussian: bool) -> int:
+    """As many as take about a minute; the average over one machine fluctuates like one over the number of its
+    units. ``summed`` units are enumerated, None are; with Gaussian units that takes longer.
+    """
+    if summed is None:
+        return int(np.clip(2_000 // (n + m), 4, 40))
+    most = 5e7 / (2**summed * max(n, m)) if gaussian else 4000
+    return int(np.clip(40_000 // (n + m), 200, max(min(most, 4000), 50)))
 
 
 def _enumerated(rbm: RBM, answer: _Answer, seed: int) -> float:

@@ -59,7 +59,7 @@ def draw_layer_correlation(
     ``stop`` is where the beta axis ends; 0 takes a little beyond the maxima.
     """
     if as_unit(hidden, "hidden").symmetric:
-        panels = [_spin_panel(alpha, stop) for alpha in alphas or (0.5, 1.0, 1.5)]
+        panels = [_symmetric_panel(hidden, alpha, stop) for alpha in alphas or (0.5, 1.0, 1.5)]
         y_label = r"$|\chi_{vh}|/\epsilon$ at $b = c = \epsilon$"
     else:
         panels = [_bit_panel(alpha, biases or (0.0, -5.0), stop) for alpha in alphas or (0.5, 1.0, 2.0)]
@@ -83,14 +83,15 @@ def _bit_panel(alpha: float, biases: Sequence[float], stop: float) -> Panel:
     return Panel(rf"$\alpha$ = {alpha:g}", curves)
 
 
-def _spin_panel(alpha: float, stop: float) -> Panel:
-    critical = find_beta_max(alpha, hidden="spin").beta
+def _symmetric_panel(hidden: str, alpha: float, stop: float) -> Panel:
+    """For spin or Gaussian hidden units."""
+    critical = find_beta_max(alpha, hidden=hidden).beta
     stop = stop or max(2.5, 1.4 * critical)
     beta = np.union1d(np.linspace(0.02, stop, 300), critical * (1.0 + 0.2 * np.linspace(-1, 1, 201) ** 3))
     beta = beta[beta <= stop]
     curves = []
     for eps in _EPSILONS:
-        y = np.abs(layer_correlation(beta, alpha, hidden="spin", b=eps, c=eps)) / eps
+        y = np.abs(layer_correlation(beta, alpha, hidden=hidden, b=eps, c=eps)) / eps
         top = int(np.argmax(y))
         curves.append(Curve(beta, y, rf"$\epsilon$ = {eps:g}", (float(beta[top]), float(y[top]))))
     title = rf"$\alpha$ = {alpha:g}, $\beta_{{critical}}$ = {critical:.3f}"

@@ -285,6 +285,11 @@ def _summed_energy(path: _Path, fields: Float32Array, summed: Float32Array) -> F
 def _choose_layer(marginalize: str, rbm: RBM) -> str:
     """The layer to sum out: a binary one."""
     gaussian = [isinstance(unit, GaussianUnit) for unit in (rbm.visible, rbm.hidden)]
+    if all(gaussian):
+        raise ValueError(
+            "`rbm` must have a layer of spin or bit units, got two Gaussian layers, which are together one "
+            "normal distribution. Take spin or bit units in one of the layers."
+        )
     if marginalize == "auto":
         marginalize = "visible" if gaussian[1] else "hidden"
     if gaussian[marginalize == "hidden"]:

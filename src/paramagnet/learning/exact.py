@@ -140,15 +140,22 @@ def check_cost(
         return
     seconds = estimate_seconds(n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient)
     if seconds > SECONDS_ALLOWED:
-        exponent = min(n_visible, n_hidden)
-        if has_gaussian(visible, hidden):
-            exponent = count_enumerated(n_visible, n_hidden, visible, hidden)
+        exponent = count_summed(n_visible, n_hidden, visible, hidden)
+        remedy = "; `log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same"
+        if has_gaussian(visible, hidden) and exponent > quadratic.MOST_UNITS:
+            remedy = ""  # not even then
         raise ValueError(
             f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
             "minutes are allowed. The alternatives are annealed importance sampling "
-            "(`estimate_log_partition`) for ln Z and persistent chains (PCD) for training; "
-            "`log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same."
+            f"(`estimate_log_partition`) for ln Z and persistent chains (PCD) for training{remedy}."
         )
+
+
+def count_summed(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> int:
+    """The number of units whose states are summed one by one: the smaller layer, or the binary one."""
+    if has_gaussian(visible, hidden):
+        return count_enumerated(n_visible, n_hidden, visible, hidden)
+    return min(n_visible, n_hidden)
 
 
 def estimate_seconds(

@@ -327,6 +327,7 @@ def sample(
     n_samples = as_count(n_samples, "n_samples")
     n_steps = as_count(n_steps, "n_steps", minimum=0)
     n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
+    _require_existence(rbm)
     shape, generator = (n_samples, rbm.n_visible), as_generator(rng)
     if start is None:
         chains = Chains.start(rbm.visible, shape, generator)
@@ -350,6 +351,18 @@ def sample(
     return chains.visible.astype(np.float64)
 
 
+def _require_existence(rbm: RBM) -> None:
+    """Two Gaussian layers are a normal distribution only while their coupling is weak enough."""
+    if isinstance(rbm.visible, GaussianUnit) and isinstance(rbm.hidden, GaussianUnit):
+        coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(rbm.visible.variance * rbm.hidden.variance)
+        if not coupling < 1.0:
+            raise ValueError(
+                "`rbm` must be a distribution: with two Gaussian layers the largest singular value of its "
+                f"weights, times the deviations of the units, must be below 1, got {coupling:.4g}. Scale its "
+                "weights down."
+            )
+
+
 def _as_clamp(clamp: Any, shape: tuple[int, int], unit: Unit) -> tuple[npt.NDArray[np.bool_], Float32Array]:
     try:
         values = np.asarray(clamp, dtype=np.float64)
@@ -362,8 +375,12 @@ def _as_clamp(clamp: Any, shape: tuple[int, int], unit: Unit) -> tuple[npt.NDArr
         ) from None
     held = ~np.isnan(values)
     if isinstance(unit, GaussianUnit):
-        if np.isinf(values).any():
-            raise ValueError("`clamp` must hold finite numbers, or NaN where a unit is free; found infinity.")
+        large = values[held & ~(np.abs(values) < LARGEST)]
+        if large.size:
+            raise ValueError(
+                f"`clamp` must hold numbers below {LARGEST:g}, or NaN where a unit is free; found "
+                f"{large[0]:g}."
+            )
         return np.broadcast_to(held, shape), np.broadcast_to(values.astype(np.float32), shape)
     foreign = values[held & (values != unit.low) & (values != unit.high)]
     if foreign.size:

@@ -31,8 +31,9 @@ def count_enumerated(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit)
     """The number of units whose states are summed one by one: those of the layer that is not Gaussian."""
     if isinstance(visible, GaussianUnit) and isinstance(hidden, GaussianUnit):
         raise ValueError(
-            "Exact sums need a layer of spin or bit units; this machine has two Gaussian layers, which are "
-            "together one normal distribution."
+            "`rbm` must have a layer of spin or bit units, got two Gaussian layers, which are together one "
+            "normal distribution. There is a theory of it (`solve_saddle_point`), but no training; take spin "
+            "or bit units in one of the layers."
         )
     return n_hidden if isinstance(visible, GaussianUnit) else n_visible
 

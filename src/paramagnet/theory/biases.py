@@ -55,8 +55,9 @@ class Biases:
             raise ValueError(
                 f"`weights` must be as many as `values`, {array.size}, got shape {counts.shape}."
             )
-        if not counts.sum() > 0.0:
+        if not counts.any():
             raise ValueError("`weights` must not all be zero.")
+        counts = counts / counts.max()  # their sum stays finite
         for name, content in (("values", array), ("weights", counts / counts.sum())):
             copy = np.array(content, dtype=np.float64)
             copy.setflags(write=False)
@@ -74,7 +75,8 @@ class Biases:
     @property
     def root_mean_square(self) -> float:
         """Zero only if all biases are."""
-        return float(np.sqrt(self.weights @ self.values**2))
+        largest = float(np.abs(self.values).max()) or 1.0  # squares stay finite
+        return float(largest * np.sqrt(self.weights @ (self.values / largest) ** 2))
 
     def rule_for(self, unit: Unit) -> tuple[FloatArray, FloatArray]:
         """Points and weights that stand for all biases in a layer of such units, in its gauge."""

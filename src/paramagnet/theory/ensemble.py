@@ -14,6 +14,8 @@ from paramagnet.theory.gaussian import GaussianLayer
 from paramagnet.theory.layer import Layer
 from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
 
+LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
@@ -138,6 +140,8 @@ def make_ensemble(
     )  # fmt: skip
     _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
     _refuse_beyond(arrays[1], "alpha", 1e-50, 1e50)
+    for array, argument in zip(arrays[2:], ("b", "c"), strict=True):
+        _refuse_beyond(array, argument, -LARGEST_BIAS, LARGEST_BIAS)
     try:
         beta, alpha, b, c = np.broadcast_arrays(*arrays)
     except ValueError:

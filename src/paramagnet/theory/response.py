@@ -66,7 +66,15 @@ def _solve_loop(gain: Array, left: Layer, right: Layer, source: tuple[Array, Arr
     a, b, c, d = 1.0 - gain * a, -gain * b, -gain * c, 1.0 - gain * d
     x, y = source
     determinant = a * d - b * c
-    return (d * x - b * y) / determinant, (a * y - c * x) / determinant
+    first, second = d * x - b * y, a * y - c * x
+    if np.all(determinant):
+        return first / determinant, second / determinant
+    # at a transition: what is nothing stays so, all else is infinite
+    ones = np.ones_like(determinant)
+    return (
+        first / np.where(first == 0.0, ones, determinant),
+        second / np.where(second == 0.0, ones, determinant),
+    )
 
 
 def _magnetization_change(layer: Layer, change: tuple[Array, Array]) -> Array:
@@ -253,8 +261,9 @@ def layer_correlation_slope(
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e = solution.ensemble
-    with np.errstate(divide="ignore"):
-        return _plain(correlation(state_of(solution), e.symmetric_v, e.symmetric_h))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = correlation(state_of(solution), e.symmetric_v, e.symmetric_h)
+    return _plain(np.where(np.isnan(value), -np.inf, value))  # of two infinite parts, at a transition
 
 
 def overlap_response(
@@ -273,7 +282,9 @@ def overlap_response(
     `layer_correlation_slope`; for a Gaussian visible layer beside one of bits its maximum is beta_max.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
-    return _plain(overlap_answer(state_of(solution), solution.ensemble.symmetric_h))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = overlap_answer(state_of(solution), solution.ensemble.symmetric_h)
+    return _plain(np.where(np.isnan(value), -np.inf, value))
 
 
 def criterion(beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any) -> Any:

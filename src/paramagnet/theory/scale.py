@@ -227,6 +227,9 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     status = result["status"] = np.full(shape, "none", dtype=object)
     nested = _is_slow(ensemble)
     first = _FIRST if ratio == _RATIO else _FIRST_NESTED if nested else _FIRST_FINE
+    for unit, bias in ((ensemble.visible, ensemble.b), (ensemble.hidden, ensemble.c)):
+        if isinstance(unit, GaussianUnit):  # its mean is its bias: the maximum moves down as one over it
+            first = min(first, 1.0 / max(float(np.abs(bias).max()), 1.0))
     known = (ensemble.visible, ensemble.hidden) == (SPIN, BIT)
     if known and ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
         peak = _known_peak(ensemble)

@@ -103,5 +103,6 @@ def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
         machine += f"`b` = {b}, `c` = {c}"
         message = f"The layer correlation of {machine} {text.format(**at)}."
         if category is None:
-            raise NoMaximumError(message + _REMEDY, result)
+            remedy = " Give one of the layers spin or bit units." if name == "edge" else _REMEDY
+            raise NoMaximumError(message + remedy, result)
         warnings.warn(message, category, stacklevel=stacklevel)
