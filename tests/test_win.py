@@ -31,7 +31,14 @@ from paramagnet.experiments.win import (
 )
 from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
 from paramagnet.experiments.win_page import fill_tables, study_sheets, write_study
-from paramagnet.experiments.win_tables import all_sheets, count_sheet, main_contests, rate_sheet, time_sheet
+from paramagnet.experiments.win_tables import (
+    all_sheets,
+    count_sheet,
+    loss_sheet,
+    main_contests,
+    rate_sheet,
+    time_sheet,
+)
 from paramagnet.experiments.writers import to_markdown
 
 EPOCHS = (0, 50, 100, 200)
@@ -237,6 +244,16 @@ def test_tables(contests):
     assert hopfield == "| hopfield " + "| 3 | **3** | 0.00 " * 3 + "|"
     (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
     assert ours == "| β<sub>max</sub> " + "| 0 | 0 | 0.10 " * 3 + "|"
+    text = to_markdown(loss_sheet(contests))
+    (hopfield,) = (line for line in text.splitlines() if line.startswith("| hopfield"))
+    assert hopfield == "| hopfield " + "| 0.0 | 0.0 " * 3 + "|"
+    (hinton,) = (line for line in text.splitlines() if line.startswith("| hinton |"))
+    # the best ends at -10, weights of 0.01 with biases begin 4 below where they end
+    behind, bottom = (
+        0.1 * (1 + list(STARTS).index("hinton")),
+        4.0 + 0.1 * (1 + list(STARTS).index("hinton+data")),
+    )
+    assert hinton == "| hinton " + f"| {100 * behind / bottom:.1f} | {100 * behind / bottom:.1f} " * 3 + "|"
     text = to_markdown(count_sheet(contests, DATASET_FREE))
     assert "hopfield" not in text
     (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))

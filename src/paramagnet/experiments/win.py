@@ -289,9 +289,17 @@ def level_of_beta_max(contest: Contest) -> float:
 
 def level_of_share(contest: Contest) -> float:
     """A share of the way from independent units with the data's means to the best end of any rule."""
-    if HINTON_DATA not in contest.runs:
-        return math.nan
-    bottom = contest.mean(HINTON_DATA, 0)
-    best = contest.best(contest.rules, contest.epochs[-1])
-    top = math.nan if best is None else contest.mean(best, contest.epochs[-1])
-    return bottom + SHARE * (top - bottom)
+    bottom = level_of_independence(contest)
+    return bottom + SHARE * learnable(contest, contest.epochs[-1])
+
+
+def level_of_independence(contest: Contest, field: str = "log_likelihood") -> float:
+    """What independent units with the data's means have: weights of 0.01 change little of it."""
+    return contest.mean(HINTON_DATA, 0, field) if HINTON_DATA in contest.runs else math.nan
+
+
+def learnable(contest: Contest, epoch: Epoch, field: str = "log_likelihood") -> float:
+    """How far the best rule gets from there."""
+    best = contest.best(contest.rules, epoch, field)
+    top = math.nan if best is None else contest.mean(best, epoch, field)
+    return top - level_of_independence(contest, field)

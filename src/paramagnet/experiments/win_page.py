@@ -19,6 +19,7 @@ from paramagnet.experiments.win_tables import (
     gain_sheet,
     gap_sheet,
     growth_sheet,
+    loss_sheet,
     main_contests,
     rate_sheet,
     runs_sheet,
@@ -30,7 +31,10 @@ from paramagnet.plots import save_figure
 NO_RUNS = "There are no runs for this table in the records."
 _BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # One setting of each data set, where hidden units are bits with a bias: the paper's own case.
-_CURVES = (("toy", 20, -5.0), ("drybean", 16, -5.0), ("digits", 16, -5.0))
+_CURVES = tuple(
+    (name, n_hidden, -5.0)
+    for name, n_hidden in (("toy", 20), ("drybean", 16), ("digits", 16), ("ulc", 200), ("mnist", 500))
+)
 
 
 def study_sheets(contests: Sequence[Contest]) -> list[Sheet]:
@@ -39,6 +43,7 @@ def study_sheets(contests: Sequence[Contest]) -> list[Sheet]:
         runs_sheet(contests),
         count_sheet(contests),
         count_sheet(contests, DATASET_FREE),
+        loss_sheet(contests),
         *(gap_sheet(contests, measure) for measure in MEASURES),
         gain_sheet(contests),
         growth_sheet(contests),

@@ -19,6 +19,7 @@ from paramagnet.experiments.win import (
     Epoch,
     Gap,
     Placing,
+    learnable,
     level_of_beta_max,
     level_of_share,
     place,
@@ -120,6 +121,37 @@ def _count_cells(placings: Sequence[Placing]) -> list[Lines]:
     worst = max((abs(p.gap.value) for p in placings), default=0.0)  # none is ahead of the best
     whole = bool(placings) and wins == len(placings)
     return [(Line(f"{best}"),), (Line(f"{wins}", bold=whole),), (Line(f"{worst:.2f}"),)]
+
+
+def loss_sheet(contests: Sequence[Contest]) -> Sheet:
+    """How far rules are behind the best, in percent of what can be learned: one number for all data sets."""
+    chosen = main_contests(contests)
+    parts = [
+        (f"all {len(chosen)} settings, {measure.title}", chosen, measure) for measure in (TRAINING, STOPPED)
+    ]
+    parts += [(f"{name}, training", part, TRAINING) for name, part in by_dataset(chosen).items()]
+    losses = [[_losses(contest, measure) for contest in part] for _, part, measure in parts]
+    rows = []
+    for rule in RULES:
+        cells: list[Lines] = []
+        for found in losses:
+            values = [loss[rule] for loss in found if rule in loss]
+            mean = sum(values) / len(values) if values else math.nan
+            cells += [(Line(f"{mean:.1f}"),), (Line(f"{max(values, default=math.nan):.1f}"),)]
+        rows.append((rule.label, tuple(cells)))
+    groups = tuple((title, 2) for title, _, _ in parts)
+    notes = (
+        "Percent of the way from independent units with the data's means to the best end of any rule, mean "
+        "and worst over settings; 0 is the best rule everywhere.",
+    )
+    return Sheet(
+        "losses", "What a rule costs", "rule", ("mean", "worst") * len(parts), tuple(rows), groups, notes
+    )
+
+
+def _losses(contest: Contest, measure: Measure) -> dict[Start, float]:
+    whole = learnable(contest, measure.epoch(contest), measure.field)
+    return {rule: 100.0 * abs(found.gap.value) / whole for rule, found in measure.place(contest).items()}
 
 
 def gap_sheet(contests: Sequence[Contest], measure: Measure = TRAINING) -> Sheet:
