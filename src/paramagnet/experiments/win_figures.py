@@ -16,7 +16,7 @@ from paramagnet.experiments.win_tables import STOPPED, TRAINING, main_contests
 from paramagnet.plots import Curve, Panel, plot_gains, plot_gaps
 
 _BOTTOM = -5.0  # of the figure of gains
-_MOST_PANELS = 3
+_MOST_PANELS = 5
 
 
 def draw_gaps(contests: Sequence[Contest]) -> Any:
