@@ -121,17 +121,22 @@ def test_training_further_equals_training_at_once(folder):
 def test_an_interrupted_run_says_how_to_go_on_and_does(folder):
     words = ["train", "spins.npy", "--hidden-units", "3", "--epochs", "1000000", "--seed", "1"]
     environment = {**os.environ, "PYTHONPATH": str(Path(paramagnet.__file__).parents[1])}
-    command = [sys.executable, "-m", "paramagnet", *words, "--out", "model.safetensors"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    for _ in range(600):  # the checkpoint of the start says that training is under way
-        if (folder / "model.checkpoint.safetensors").exists() or process.poll() is not None:
-            break
-        time.sleep(0.1)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    # What runs in the background may have been told to ignore the keyboard, and would tell its children.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}\nfrom paramagnet.cli import main; main()"
+    command = [sys.executable, "-c", code, *words, "--out", "model.safetensors"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            for _ in range(600):  # the checkpoint of the start says that training is under way
+                if (folder / "model.checkpoint.safetensors").exists() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, said
     assert "Interrupted after" in said
     assert "Go on with: paramagnet train spins.npy --hidden-units 3" in said
