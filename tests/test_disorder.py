@@ -105,6 +105,31 @@ def test_bad_input(options, words):
         simulate_layer_correlation(5, 5, **options)
 
 
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_answer_of_a_gaussian_layer_by_differences(exchanged):
+    """The slope of the layer correlation: how variances of units answer to the other layer's bias."""
+    rng = np.random.default_rng(7)
+    w, unit = rng.normal(0.0, 0.6, (3, 4)), pm.gaussian(0.7)
+    spins = np.array(np.meshgrid(*[[-1.0, 1.0]] * 4)).reshape(4, -1).T
+
+    def variances(c):
+        fields = spins @ w.T
+        p = np.exp(c * spins.sum(axis=1) + 0.5 * unit.variance * np.sum(fields**2, axis=1))
+        means = unit.variance * fields
+        return np.sum(p @ means**2 / p.sum() - (p @ means / p.sum()) ** 2)
+
+    c, step = 0.4, 1e-5
+    expected = (variances(c + step) - variances(c - step)) / (2.0 * step)
+    rbm = pm.RBM(w, np.zeros(3), np.full(4, c), unit, "spin")
+    if exchanged:
+        rbm = pm.RBM(w.T, np.full(4, c), np.zeros(3), "spin", unit)
+    answer = disorder._choose_answer(rbm.visible, rbm.hidden, rbm.visible_bias[0], rbm.hidden_bias[0])
+    assert disorder._enumerated(rbm, answer, 0) == pytest.approx(expected, rel=1e-7)
+    sampled = np.mean([disorder._sampled(rbm, answer, seed) for seed in range(3)])
+    assert sampled == pytest.approx(expected, rel=0.15)
+    assert disorder._enumerated(rbm, answer._replace(square=False), 0) != pytest.approx(expected, rel=0.3)
+
+
 def test_what_takes_long_is_drawn_less_often():
     draws = [disorder._default_draws(n, n, n, gaussian=True) for n in (6, 10, 14)]
     assert draws[0] > draws[1] > draws[2] >= 50

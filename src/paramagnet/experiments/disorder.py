@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator, as_positive, as_real
-from paramagnet.learning.exact import exact_moments
+from paramagnet.learning.exact import count_summed, exact_moments
 from paramagnet.learning.gibbs import sample
 from paramagnet.learning.marginal import has_gaussian
 from paramagnet.rbm import RBM, Rng
@@ -101,7 +101,7 @@ def simulate_layer_correlation(
     machine: dict[str, Any] = {"visible": units[0], "hidden": units[1], "b": b, "c": c}
     top = float(find_beta_max(m / n, **machine).beta)
     scales = np.asarray(GRID) * top if beta is None else np.atleast_1d(as_positive(beta, "beta"))
-    summed = _enumerated_units(units, n, m)
+    summed = count_summed(n, m, *units)
     small = summed <= LARGEST_ENUMERATED
     draws = as_count(
         _default_draws(n, m, summed if small else None, has_gaussian(*units)) if n_draws is None else n_draws,
@@ -158,15 +158,9 @@ def _choose_answer(visible: Unit, hidden: Unit, b: float, c: float) -> _Answer:
     return _Answer(None)
 
 
-def _enumerated_units(units: tuple[Unit, Unit], n: int, m: int) -> int:
-    """The units whose states are enumerated: those of the smaller layer, or of the one that is discrete."""
-    sizes = [size for unit, size in zip(units, (n, m), strict=True) if not isinstance(unit, GaussianUnit)]
-    return min(sizes)
-
-
 def _default_draws(n: int, m: int, summed: int | None, gaussian: bool) -> int:
     """As many as take about a minute; the average over one machine fluctuates like one over the number of its
-    units. ``summed`` units are enumerated, None are; with Gaussian units that takes longer.
+    units. ``summed`` units are enumerated, which takes longer beside Gaussian ones; None: chains are sampled.
     """
     if summed is None:
         return int(np.clip(2_000 // (n + m), 4, 40))
