@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count
 from paramagnet.kernels import enumeration, hyperbolic
+from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.exact import check_cost, sizes_of
 from paramagnet.learning.gibbs import Chains, Layer, make_layers, run_sweeps
@@ -170,28 +171,22 @@ def data_moments(layout: Layout, parameters: FloatArray, points: npt.NDArray[Any
     With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
     product touch arrays of the size of the data; the rest is done on the small matrix.
     """
-    weights, precision = layout.stacked(parameters), points.dtype
+    weights = layout.stacked(parameters).astype(points.dtype)
     if isinstance(layout.hidden, GaussianUnit):  # the mean is the field times the variance
         centre, half = 0.0, layout.hidden.variance
-        fields = points @ weights.astype(precision, copy=False)
+        fields = points @ weights
     else:
         centre = 0.5 * (layout.hidden.high + layout.hidden.low)
         half = 0.5 * (layout.hidden.high - layout.hidden.low)
-        fields = points @ (half * weights).astype(precision, copy=False)
-        if precision == np.float64:
+        weights *= half
+        fields = points @ weights
+        if points.dtype == np.float64:
             hyperbolic.tanh(fields.reshape(-1))
         else:
             np.tanh(fields, out=fields)
     means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
     moments = np.empty(layout.size)
-    stacked = layout.stacked(moments)
-    if precision == np.float64:
-        np.matmul(points.T, fields, out=stacked)
-    else:
-        stacked[:] = points.T @ fields
-    stacked *= half / len(points)
-    if centre:
-        stacked += (centre * means)[:, None]
+    scale_and_shift(points.T @ fields, half / len(points), centre * means, layout.stacked(moments))
     moments[layout.n_weights + layout.n_hidden :] = means[:-1]
     return moments
 
@@ -260,21 +255,19 @@ def chain_moments(layout: Layout, chains: Chains, hidden: Layer, n_threads: int 
     """
     fields, n_chains = chains.fields, len(chains.visible)
     assert fields is not None
-    parts: list[Any] = [None] * n_blocks(n_chains)
+    parts = np.empty((n_blocks(n_chains), layout.size), np.float32)
 
     def run(block: int, rows: slice) -> None:
         visible, means = chains.visible[rows], hidden.mean(fields[rows])
         ones = np.ones(len(means), np.float32)
-        parts[block] = visible.T @ means, ones @ visible, ones @ means
+        weights, visible_bias, hidden_bias = layout.split(parts[block])
+        np.matmul(visible.T, means, out=weights)
+        np.matmul(ones, visible, out=visible_bias)
+        np.matmul(ones, means, out=hidden_bias)
 
     run_blocks(run, n_chains, n_threads)
-    moments = np.zeros(layout.size)
-    weights, visible_bias, hidden_bias = layout.split(moments)
-    for products, of_visible, of_hidden in parts:
-        weights += products
-        visible_bias += of_visible
-        hidden_bias += of_hidden
-    moments /= n_chains
+    moments = np.empty(layout.size)
+    average_parts(parts, float(n_chains), moments)
     return moments
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paramagnet._checks import as_positive, as_real
+from paramagnet.kernels.passes import follow_adam
 from paramagnet.units import FloatArray
 
 LearningRate = float | Callable[[int], float]
@@ -54,15 +55,12 @@ class Adam:
     def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
         """The direction to move in, and the next state."""
         n_steps = state.n_steps + 1
-        first = self.beta1 * state.slots[0]
-        first += (1.0 - self.beta1) * gradient
-        second = gradient * gradient
-        second *= 1.0 - self.beta2
-        second += self.beta2 * state.slots[1]
-        scale = np.sqrt(second)
-        scale *= (1.0 - self.beta1**n_steps) / math.sqrt(1.0 - self.beta2**n_steps)
-        scale += (1.0 - self.beta1**n_steps) * self.epsilon
-        return first / scale, OptimizerState(n_steps, (first, second))
+        unbias = 1.0 - self.beta1**n_steps
+        scale, epsilon = unbias / math.sqrt(1.0 - self.beta2**n_steps), unbias * self.epsilon
+        first, second, direction = (np.empty_like(gradient) for _ in range(3))
+        settings = (self.beta1, self.beta2, scale, epsilon)
+        follow_adam(gradient, state.slots[0], state.slots[1], settings, first, second, direction)
+        return direction, OptimizerState(n_steps, (first, second))
 
 
 @dataclass(frozen=True)

@@ -174,9 +174,11 @@ class Run:
         rate = rate_at(self.optimizer.learning_rate, state.update)
         average = data_moments if self.engine is None else self.engine.data_moments
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
-            slope = average(self.layout, state.parameters, points) - model_average
+            slope = average(self.layout, state.parameters, points)
+            slope -= model_average
             direction, optimizer_state = self.optimizer.step(state.optimizer_state, slope)
-            parameters = state.parameters + rate * direction
+            parameters = rate * direction
+            parameters += state.parameters
             if self.weight_decay:
                 n_weights = self.layout.n_weights
                 parameters[:n_weights] -= rate * self.weight_decay * state.parameters[:n_weights]
