@@ -193,6 +193,7 @@ def test_one_trial_takes_the_error_of_the_estimate(tmp_path):
     found = place(contest, RULES, 20)
     assert found[BETA_MAX].gap.error == pytest.approx(0.09 * math.sqrt(2.0))
     assert found[BETA_MAX].wins  # behind by 0.1, with an error of 0.127
+    assert found[Start("hopfield")].gap.error == 0.0  # the best, against itself
     assert not found[Start("hinton")].wins
 
 

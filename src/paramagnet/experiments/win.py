@@ -122,11 +122,11 @@ class Contest:
         """The first minus the second over the trials that both have, with its standard error.
 
         That is the error of the paired difference over trials; with a single trial, or where it is larger,
-        that of the two estimates of ln Z.
+        that of the two estimates of ln Z. A start has no error against itself.
         """
         paired = paired_difference(self.values(first, epoch, field), self.values(second, epoch, field))
         squares = 0.0
-        for start in (first, second):
+        for start in (first, second) if first != second else ():
             errors = values_at(
                 self.runs[start], self.best_epoch(start, field) if epoch is None else epoch, "error"
             )
