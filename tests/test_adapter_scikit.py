@@ -322,3 +322,13 @@ def test_pandas_output(bits):
     assert list(out.columns) == ["rbmtransformer0", "rbmtransformer1"]
     assert list(out.index) == list(frame.index)
     assert list(machine.feature_names_in_) == list("abcdef")
+
+
+@pytest.mark.parametrize("gradient", [None, pm.CD(1)])
+def test_gaussian_features_of_many_columns(bits, gradient):
+    wide = np.tile(bits[:60], (1, 40))[:, :40]  # 2**40 states to sum, though there are three features
+    model = RBMTransformer(3, hidden="gaussian", n_iter=1, gradient=gradient).fit(wide)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert np.isfinite(model.score(wide))
+    assert model.score_error_ > 0.0

@@ -289,6 +289,10 @@ def test_huge_weights_stay_finite_and_are_flagged():
         ({"data": np.ones((3, 4))}, "`data`"),
         ({"validation": np.zeros((3, 10))}, "`validation` must hold the values of spin units"),
         ({"states": []}, "`states` must have at least one state, got none"),
+        (
+            {"states": [RBM(np.zeros((3, 2)), 0.0, 0.0)]},
+            "`states` must be those of `training_steps`, got a RBM",
+        ),
     ],
 )
 def test_what_is_refused(options, words):

@@ -19,7 +19,7 @@ from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binariz
 from paramagnet.initializers import initialize
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.checkpoint import TrainState
-from paramagnet.learning.exact import estimate_seconds, log_partition
+from paramagnet.learning.exact import estimate_seconds, log_partition, sizes_of
 from paramagnet.learning.gibbs import sample
 from paramagnet.learning.gradient import PCD, Exact, GradientSettings, Layout
 from paramagnet.learning.likelihood import Estimate
@@ -168,7 +168,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         layout = start.layout if isinstance(start, TrainState) else Layout.of(start)
         gradient = self.gradient
         if gradient is None:
-            cheap = estimate_seconds(layout.n_visible, layout.n_hidden) <= SECONDS_CHEAP
+            sizes = (layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
+            cheap = estimate_seconds(*sizes) <= SECONDS_CHEAP
             gradient = Exact() if cheap else CHAINS
         if isinstance(start, TrainState) and isinstance(gradient, PCD) and _has_chains(start, gradient):
             gradient = replace(gradient, n_relax=0)
@@ -221,7 +222,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "rbm_")
         if self._log_partition is None:
             rbm = self.rbm_
-            if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_EXACT:
+            if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_EXACT:
                 self._log_partition = Estimate(log_partition(rbm))
             else:
                 rng = self._generator(_LOG_PARTITION, self._state.update)

@@ -35,7 +35,7 @@ from paramagnet._checks import as_count, as_generator
 from paramagnet.learning.annealing import anneal_chains, mean_weight
 from paramagnet.learning.blocks import run_blocks
 from paramagnet.learning.checkpoint import TrainState
-from paramagnet.learning.exact import estimate_seconds, log_partition, sample_exact
+from paramagnet.learning.exact import estimate_seconds, log_partition, sample_exact, sizes_of
 from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
 from paramagnet.learning.gradient import Layout
 from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, Estimate, free_energies, mean_free_energy
@@ -128,6 +128,11 @@ def log_likelihood_trajectory(
     state = next(states, None)
     if state is None:
         raise ValueError("`states` must have at least one state, got none. Was the generator used before?")
+    if not isinstance(state, TrainState):
+        raise ValueError(
+            f"`states` must be those of `training_steps`, got a {type(state).__name__}. For one machine "
+            "there is `log_likelihood`."
+        )
     points = _as_points(data, "data", state.rbm)
     held_out = None if validation is None else _as_points(validation, "validation", state.rbm)
     start = _Start(
@@ -198,7 +203,7 @@ class _Start:
     rng: np.random.Generator
 
     def population(self, rbm: RBM) -> _Population:
-        if estimate_seconds(rbm.n_visible, rbm.n_hidden, gradient=False) <= SECONDS_CHEAP:
+        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
             states: npt.NDArray[Any] = sample_exact(rbm, self.n_chains, rng=self.rng)
             log_weights = np.full(self.n_chains, log_partition(rbm))
         else:
