@@ -96,3 +96,15 @@ def test_comparison_of_starts_refuses_gaussian_units_by_name(points):
     assert result.exit_code != 0
     with pytest.raises(ValueError, match="`visible` must be 'spin' or 'bit', got 'gaussian'"):
         pm.compare_initializations(points, 3, visible="gaussian")
+
+
+def test_train_takes_biases_from_data(tmp_path, points):
+    out = tmp_path / "m.safetensors"
+    command = ("train", points, "--hidden-units", 2, "--visible", "gaussian", "--epochs", 0, "--out", out)
+    assert run(*command, "--visible-bias", "data").exit_code == 0
+    np.testing.assert_allclose(pm.RBM.load(out).visible_bias, np.load(points).mean(axis=0))
+    assert run(*command, "--visible-bias", "-0.5").exit_code == 0
+    np.testing.assert_array_equal(pm.RBM.load(out).visible_bias, -0.5)
+    result = run(*command, "--visible-bias", "mean")
+    assert result.exit_code != 0
+    assert "`--visible-bias` must be a number or data, got 'mean'" in str(result.exception or result.output)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from paramagnet._checks import as_real
 from paramagnet.cli.console import Bar
 from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.points import read_points
@@ -32,6 +33,9 @@ def train(
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
     visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
     hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    visible_bias: Annotated[
+        str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
+    ] = "0",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
@@ -92,6 +96,7 @@ def train(
             "start anew."
         )
     evaluated = as_epochs(evaluate_at, evaluate_every)
+    biases = _as_bias(visible_bias)
     points = read_points(data, visible)
     sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
     gradient = _choose_gradient(sizes, exact, pcd, chains, steps, threads)
@@ -99,17 +104,19 @@ def train(
     start: RBM | TrainState
     if resume:
         start = _load_state(checkpoint, hidden_units, visible, hidden)
-        if (hidden_bias, scheme, gain) != (0.0, "layer-correlation", 1.0):
-            typer.echo("going on: --hidden-bias, --scheme and --gain were settled at the start.", err=True)
+        if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
+            typer.echo("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
             points.shape[1],
             hidden_units,
             visible=visible,
             hidden=hidden,
+            visible_bias=biases,
             hidden_bias=hidden_bias,
             scheme=scheme,
             gain=gain,
+            data=points if biases == "data" else None,
             rng=rng,
         )
     n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
@@ -142,6 +149,13 @@ def train(
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
+
+
+def _as_bias(text: str) -> float | str:
+    try:
+        return "data" if text == "data" else as_real(float(text), "--visible-bias")
+    except ValueError:
+        raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
 
 
 def _choose_gradient(
