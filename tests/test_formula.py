@@ -124,3 +124,17 @@ def test_code_of_the_documentation(capsys):
 def test_solver_against_scan_at_many_points():
     alpha, c = random_machines(5000, 5)
     assert np.abs(pm.find_beta_max(alpha, c=c).beta / exact(alpha, c) - 1.0).max() < 1e-11
+
+
+def test_printed_border_of_the_corner():
+    """The cubic in ln(alpha) on the page, and in the code, against where the stability vanishes."""
+    text = (DOCS / "formula.md").read_text(encoding="utf-8")
+    printed = re.search(r"c = (-[\d.]+) \+ ([\d.]+) x - ([\d.]+) x\^2 \+ ([\d.]+) x\^3\$ within 0.003", text)
+    assert printed is not None
+    cubic = [float(a) for a in printed.groups()]
+    cubic[2] *= -1.0
+    assert tuple(cubic) == formula._BROKEN_BELOW
+    for alpha in (2.8, 5.0, 9.0, 14.0, 20.0):
+        c = np.polynomial.polynomial.polyval(np.log(alpha), cubic)
+        below, above = (pm.find_beta_max(alpha, c=c + shift).stability for shift in (-0.003, 0.003))
+        assert below < 0.0 < above
