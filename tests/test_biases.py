@@ -193,3 +193,17 @@ def test_huge_weights_and_values():
     for b in (1e300, -2e4, pm.Biases([1e160, 0.0])):
         with pytest.raises(ValueError, match="`b` must lie between -10000 and 10000"):
             pm.beta_max(1.0, b=b)
+    with pytest.raises(ValueError, match="`c` must lie between -10000 and 10000, got 1e\\+06"):
+        pm.beta_max(1.0, c=pm.Biases([1e6] + [0.0] * 999_999))  # though its root mean square is 1000
+
+
+def test_what_has_no_weight_does_not_count():
+    biases = pm.Biases([0.5, 1e200], [1.0, 0.0])
+    assert (biases.largest, biases.root_mean_square) == (0.5, 0.5)
+    assert pm.beta_max(1.0, b=biases) == pytest.approx(pm.beta_max(1.0, b=0.5), rel=1e-12)
+
+
+def test_scale_of_biases_too_large_for_the_theory():
+    data = np.full((3, 2), 5e4)
+    with pytest.raises(ValueError, match=r"`visible_bias` must stay below 10000 .* got 50000. Standardize"):
+        pm.initialize(2, 2, visible="gaussian", visible_bias="data", data=data, scale_from="biases")

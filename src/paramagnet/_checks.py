@@ -90,7 +90,10 @@ def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatAr
     if array.size == 0:
         raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"`{argument}` must be an array of real numbers, got dtype {array.dtype}.")
+        raise ValueError(
+            f"`{argument}` must be an array of real numbers, got dtype {array.dtype}. Convert it, for "
+            f"example with `np.asarray({argument}, dtype=float)`."
+        )
     if array.ndim != 2:
         remedy = f" Reshape one point with `{argument}.reshape(1, -1)`." if array.ndim == 1 else ""
         raise ValueError(

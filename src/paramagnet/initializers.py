@@ -20,8 +20,9 @@ import numpy.typing as npt
 from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_reals
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
+from paramagnet.theory.ensemble import LARGEST_BIAS
 from paramagnet.theory.response import criterion, replica_stability
-from paramagnet.theory.saddle import solve_saddle_point
+from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
@@ -142,6 +143,11 @@ def initialize(
     bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
     if scale_from == "biases" and biases.ndim:
         bias = Biases(biases)
+        if bias.largest > LARGEST_BIAS:
+            raise ValueError(
+                f'`visible_bias` must stay below {LARGEST_BIAS:g} for `scale_from="biases"`, got '
+                f"{bias.largest:g}. Standardize the data, or leave `scale_from` out."
+            )
     sigma = scheme_std(scheme, n, m, visible=visible, hidden=hidden, visible_bias=bias, hidden_bias=c)
     weights = generator.normal(0.0, 1.0, size=(n, m)) * (factor * sigma)
     return RBM(weights, np.broadcast_to(biases, (n,)), np.full(m, c), visible, hidden)
@@ -221,7 +227,8 @@ class SchemeReport:
     ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types; ``to_critical``
     is the coupling it gives, in spin language (a bit counts half a spin, a Gaussian unit its standard
     deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its
-    maximum (nan where the maximum is infinite or missing).
+    maximum (nan where the maximum is infinite or missing). Where a scale is too large for the theory to be
+    computed, ``phase`` says "unknown" and what depends on it is nan.
     """
 
     name: str
@@ -275,12 +282,15 @@ def _judge_scale(
 ) -> SchemeReport:
     alpha, beta = m / n, sigma * np.sqrt(n + m)
     machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "c": c}
-    point = solve_saddle_point(beta, alpha, **machine)
-    stability = replica_stability(beta, alpha, **machine)
     maximum = _maximum(alpha, visible, hidden, c)
-    correlation = np.nan
-    if np.isfinite(maximum.value):
-        correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
+    q_v = q_h = stability = correlation = np.nan
+    try:
+        point = solve_saddle_point(beta, alpha, **machine)
+        q_v, q_h, stability = point.q_v, point.q_h, replica_stability(beta, alpha, **machine)
+        if np.isfinite(maximum.value):
+            correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
+    except (ValueError, ConvergenceError):  # beyond what is computed: other rows are not
+        pass
     spin_language = _width(visible) * _width(hidden)
     return SchemeReport(
         name=name,
@@ -290,8 +300,8 @@ def _judge_scale(
         sigma=sigma,
         to_ours=beta / maximum.beta,
         to_critical=spin_language * sigma * (n * m) ** 0.25,
-        q_v=point.q_v,
-        q_h=point.q_h,
+        q_v=q_v,
+        q_h=q_h,
         correlation=float(correlation),
         stability=stability,
         phase=_phase(visible, hidden, c, beta / maximum.beta, stability),
@@ -308,4 +318,6 @@ def _phase(visible: Unit, hidden: Unit, c: float, to_ours: float, stability: flo
         if abs(to_ours - 1.0) < 1e-9:
             return "critical"
         return "spin glass" if to_ours > 1.0 else "paramagnet"
+    if np.isnan(stability):
+        return "unknown"
     return "replica symmetric" if stability > 0.0 else "replica symmetry broken"

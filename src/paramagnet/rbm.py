@@ -253,7 +253,10 @@ def _affine(old: Unit, new: Unit) -> tuple[float, float]:
     if isinstance(old, GaussianUnit) and isinstance(new, GaussianUnit):
         return float(np.sqrt(old.variance / new.variance)), 0.0
     if isinstance(old, GaussianUnit) or isinstance(new, GaussianUnit):
-        raise ValueError(f"There is no change of variables from {old} to {new} units.")
+        raise ValueError(
+            f"`rbm` must have units of two values in the layer that is to become {new}, got {old} units: no "
+            "change of variables leads from real numbers to two values. Keep that layer as it is."
+        )
     scale = (old.high - old.low) / (new.high - new.low)
     return scale, old.low - scale * new.low
 

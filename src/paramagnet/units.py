@@ -20,7 +20,7 @@ from paramagnet._checks import as_positive, as_real, as_states, as_table
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
-_LARGEST_STATE = 1e100  # of a Gaussian unit
+_LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep six decimals per unit
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,12 @@ class GaussianUnit:
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
         """``data`` as an array ``(n_points, n_units)`` of numbers whose squares are finite, checked."""
         states = as_table(data, argument, n_units, finite=True)
-        largest = float(np.abs(states).max())
-        if largest > _LARGEST_STATE:
+        largest, limit = float(np.abs(states).max()), _LARGEST_STATE * math.sqrt(self.variance)
+        if largest > limit:
             raise ValueError(
-                f"`{argument}` must hold numbers of at most {_LARGEST_STATE:g}, found {largest:g}. "
-                "Standardize the features."
+                f"`{argument}` must hold numbers of at most {_LARGEST_STATE:g} standard deviations of {self} "
+                f"units, {limit:g}, or densities lose their digits; found {largest:g}. Standardize the "
+                "features."
             )
         return states
 

@@ -15,8 +15,8 @@ from paramagnet.initializers import SchemeReport, compare_schemes
 def schemes(
     visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
+    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias.")] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -66,8 +66,7 @@ def _cells(report: SchemeReport) -> list[str]:
         f"{report.sigma:.3g}",
         f"{report.to_ours:.2g}" if report.to_ours < 0.1 else f"{report.to_ours:.2f}",
         f"{report.to_critical:.2g}" if report.to_critical < 0.1 else f"{report.to_critical:.2f}",
-        f"{report.q_v:.3f}",
-        f"{report.q_h:.3f}",
+        *("-" if np.isnan(q) else f"{q:.3f}" for q in (report.q_v, report.q_h)),
         _percent(report.correlation),
         _describe(report),
     ]
@@ -83,6 +82,8 @@ def _describe(report: SchemeReport) -> str:
     """The phase, and on which side of the maximum the machine lies."""
     if report.phase in ("spin glass", "replica symmetry broken"):
         return f"{report.phase}: chains freeze"
+    if report.phase == "unknown":
+        return "too strongly coupled for the theory"
     if report.name == "layer-correlation":
         where = "at the maximum"
     elif report.to_ours < 0.3:

@@ -163,9 +163,9 @@ def _default_draws(n: int, m: int, summed: int | None, gaussian: bool) -> int:
     units. ``summed`` units are enumerated, which takes longer beside Gaussian ones; None: chains are sampled.
     """
     if summed is None:
-        return int(np.clip(2_000 // (n + m), 4, 40))
+        return int(np.clip((700 if gaussian else 2_000) // (n + m), 4, 40))
     most = 5e7 / (2**summed * max(n, m)) if gaussian else 4000
-    return int(np.clip(40_000 // (n + m), 200, max(min(most, 4000), 50)))
+    return int(np.clip(40_000 // (n + m), 200, max(min(most, 4000), 50 if most > 5 else 8)))
 
 
 def _enumerated(rbm: RBM, answer: _Answer, seed: int) -> float:

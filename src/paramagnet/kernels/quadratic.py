@@ -149,7 +149,10 @@ class _Problem:
     def __init__(self, fields: FloatArray, couplings: FloatArray) -> None:
         self.n = fields.size
         if self.n > MOST_UNITS:
-            raise ValueError(f"There are 2**{self.n} states to sum; 2**{MOST_UNITS} is the limit.")
+            raise ValueError(
+                f"The binary layer has 2**{self.n} states to sum; 2**{MOST_UNITS} is the limit. Estimate "
+                "ln Z in place of summing it."
+            )
         self.fields = np.array(fields + 0.5 * np.diag(couplings), dtype=np.float64)
         self.couplings = np.array(couplings, dtype=np.float64, order="C")
         np.fill_diagonal(self.couplings, 0.0)

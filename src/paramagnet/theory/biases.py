@@ -33,6 +33,9 @@ _DIGITS = 37.0  # exp(-37) = 1e-16: the accuracy of a rule
 class Biases:
     """The biases of the units of a layer, in place of the one number ``b`` or ``c``.
 
+    In a layer of spins or Gaussian units all of them are taken non-negative (see above): magnetizations and
+    layer correlations are then those of ``|b_i|``, where one negative number ``b`` would turn their sign.
+
     Parameters
     ----------
     values : the biases, one per unit (or one per group of units)
@@ -73,10 +76,17 @@ class Biases:
         return float(self.weights @ self.values)
 
     @property
+    def largest(self) -> float:
+        """The largest bias that counts, without its sign."""
+        return float(np.abs(self.values[self.weights > 0.0]).max())
+
+    @property
     def root_mean_square(self) -> float:
         """Zero only if all biases are."""
-        largest = float(np.abs(self.values).max()) or 1.0  # squares stay finite
-        return float(largest * np.sqrt(self.weights @ (self.values / largest) ** 2))
+        largest = self.largest or 1.0  # squares stay finite
+        counted = self.weights > 0.0
+        squares = (self.values[counted] / largest) ** 2
+        return float(largest * np.sqrt(self.weights[counted] @ squares))
 
     def rule_for(self, unit: Unit) -> tuple[FloatArray, FloatArray]:
         """Points and weights that stand for all biases in a layer of such units, in its gauge."""

@@ -133,6 +133,9 @@ def make_ensemble(
 ) -> Ensemble:
     """Check the arguments of a public function of the theory and bring them to one shape."""
     spreads = (b if isinstance(b, Biases) else None, c if isinstance(c, Biases) else None)
+    for spread, argument in zip(spreads, ("b", "c"), strict=True):
+        if spread is not None:
+            _refuse_beyond(np.array([spread.largest]), argument, -LARGEST_BIAS, LARGEST_BIAS)
     b, c = (bias.root_mean_square if isinstance(bias, Biases) else bias for bias in (b, c))
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     arrays = (

@@ -19,6 +19,7 @@ from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.formula import covers, evaluate_formula
 from paramagnet.theory.response import follow_beta, maximized, stability_number, state_of
 from paramagnet.theory.saddle import Solution, rough_overlap, solve_ensemble
+from paramagnet.theory.selfoverlap import LARGEST as LARGEST_GAUSSIAN
 from paramagnet.theory.selfoverlap import critical_beta
 from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
 from paramagnet.units import BIT, SPIN, Array, FloatArray, GaussianUnit, Unit
@@ -86,7 +87,7 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
     """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
     there is none.
     """
-    step = np.log(ratio)
+    step, limit = np.log(ratio), np.log(LARGEST_GAUSSIAN) if _has_gaussian(ensemble) else np.inf
     n_machines = ensemble.alpha.shape[0]
     peak = _Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
     pending = np.arange(n_machines)
@@ -95,6 +96,9 @@ def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> 
     while pending.size and (not grid.size or grid[-1] < np.log(stop)):
         chunk = _CHUNK // 2 if grid.size else _CHUNK
         more = np.log(start) + step * np.arange(grid.size, grid.size + chunk)
+        more = more[more <= limit]
+        if not more.size or grid.size + more.size < 5:
+            break
         new_values, new_overlaps = _scan_values(ensemble.select((pending, None)), more)
         values = np.concatenate([values, new_values], axis=1)
         overlaps = np.concatenate([overlaps, new_overlaps], axis=1)

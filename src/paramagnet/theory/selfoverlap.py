@@ -29,7 +29,7 @@ from paramagnet.units import FloatArray, GaussianUnit
 
 _GRID = 33  # widths looked at
 _BLOCK, _STEEP = 8, 15.0  # machines solved together; one at a time from this beta on
-_LARGEST = 60.0  # beta: fields grow as its square, and with them the number of nodes
+LARGEST = 60.0  # beta: fields grow as its square, and with them the number of nodes
 _MAX_ITERATIONS = 60
 
 
@@ -105,9 +105,9 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
     assert isinstance(ensemble.hidden, GaussianUnit)
     flat = ensemble.raveled()
     largest = float(np.max(flat.beta, initial=0.0)) * np.sqrt(ensemble.hidden.variance)
-    if largest > _LARGEST:
+    if largest > LARGEST:
         raise ValueError(
-            f"`beta` times the standard deviation of the Gaussian units must be at most {_LARGEST:g}, "
+            f"`beta` times the standard deviation of the Gaussian units must be at most {LARGEST:g}, "
             f"got {largest:g}."
         )
     found = np.empty((2, 2, flat.beta.size))  # phase, order parameter, machine
