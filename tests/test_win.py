@@ -13,7 +13,7 @@ from paramagnet.cli import app
 from paramagnet.cli.reproduce import _run_stage
 from paramagnet.experiments.cells import BETA_MAX, Start
 from paramagnet.experiments.executors import InProcess
-from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, Stage
+from paramagnet.experiments.plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, STUDY_SPARSE, Stage
 from paramagnet.experiments.spec_files import read_spec, study_specs
 from paramagnet.experiments.starts import STARTS
 from paramagnet.experiments.store import RunRecord, Store
@@ -90,7 +90,7 @@ def contests(folder):
 
 def test_plans_hold_the_whole_study():
     assert {stage.spec for stage in PLANS["win"]} == set(study_specs())
-    assert {*STUDY_EXACT, *STUDY_RATES, *STUDY_SAMPLED} == set(study_specs())
+    assert {*STUDY_EXACT, *STUDY_RATES, *STUDY_SAMPLED, *STUDY_SPARSE} == set(study_specs())
     full = {(stage.spec, stage.part) for stage in PLANS["win"] if stage.trials is None}
     assert full == {(name, part) for name in study_specs() for part in ("starts", "rivals", "paper")}
 

@@ -26,12 +26,13 @@ DRYBEAN = ("drybean_spin", "drybean_bit")
 ULC = ("ulc_spin", "ulc_bit")
 MNIST = ("mnist_spin", "mnist_bit")
 FIGURES = ("drybean_long",)
-# Beyond the paper: more starts; then some of these settings with larger learning rates.
+# Beyond the paper: more starts; some of these settings with larger learning rates; gains in other sparse layers.
 STUDY_EXACT = (
     "win/toy_spin", "win/toy_bit_c0", "win/toy_bit_c5", "win/drybean_spin", "win/drybean_bit",
     "win/digits_spin", "win/digits_bit",
 )  # fmt: skip
 STUDY_RATES = ("win/toy_rate3", "win/toy_rate10", "win/drybean_rate3", "win/drybean_rate10")
+STUDY_SPARSE = ("win/toy_sparse", "win/drybean_sparse", "win/digits_sparse")
 STUDY_SAMPLED = ("win/digits_wide", "win/ulc_spin", "win/ulc_bit", "win/mnist_spin", "win/mnist_bit")
 QUICK_TRIALS = {"exact": 2, "pcd": 1}
 
@@ -70,7 +71,7 @@ def _study(specs: tuple[str, ...], few: int) -> tuple[Stage, ...]:
     return tuple(Stage(spec, part, trials) for trials in (few, None) for spec in specs for part in parts)
 
 
-PLANS["win-exact"] = (*_study(STUDY_EXACT, 3), *_study(STUDY_RATES, 3))
+PLANS["win-exact"] = (*_study(STUDY_EXACT, 3), *_study(STUDY_RATES, 3), *_study(STUDY_SPARSE, 3))
 PLANS["win-sampled"] = _study(STUDY_SAMPLED, 1)
 PLANS["win"] = (*PLANS["win-exact"], *PLANS["win-sampled"])
 

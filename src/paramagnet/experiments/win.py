@@ -30,7 +30,7 @@ from paramagnet.experiments.cells import (
     summarize,
     values_at,
 )
-from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED
+from paramagnet.experiments.plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, STUDY_SPARSE
 from paramagnet.experiments.spec import MeasurementSpec, Run, Spec
 from paramagnet.experiments.spec_files import STUDY, paper_specs, read_spec
 from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
@@ -173,7 +173,7 @@ def read_study(folder: str | Path, specs: Sequence[str] | None = None) -> tuple[
     """The settings of the study that have runs, in the order of the plan."""
     records = _read_all(folder)
     contests: list[Contest] = []
-    for name in (*STUDY_EXACT, *STUDY_SAMPLED, *STUDY_RATES) if specs is None else specs:
+    for name in (*STUDY_EXACT, *STUDY_SAMPLED, *STUDY_RATES, *STUDY_SPARSE) if specs is None else specs:
         contests += _contests(read_spec(name), records)
     return tuple(contests)
 
