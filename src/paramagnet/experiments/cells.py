@@ -59,6 +59,8 @@ class Start:
         scale = "data's β_max" if own else "β_max"
         if 0.0 < self.gain < 1.0 and (1.0 / self.gain).is_integer():
             return f"{scale}/{1.0 / self.gain:g}{biases}"
+        if abs(self.gain - math.sqrt(0.5)) < 1e-4:
+            return f"{scale}/√2{biases}"
         return f"{scale}{biases}" if self.gain == 1.0 else f"{self.gain:g} {scale}{biases}"
 
 

@@ -40,6 +40,7 @@ _LOOKS = {
     Start("layer-correlation+data"): Look("#000000", "--", "", heavy=True),
     Start("layer-correlation+data-own"): Look("#cc3377", "--", "*"),
     Start("layer-correlation+data", 0.5): Look("#0072b2", "--", "s"),
+    Start("layer-correlation+data", 0.7071): Look("#56b4e9", "--", "o"),
     Start("hinton+data"): Look("#a6761d", ":", "x"),
     Start("hopfield"): Look("#117733", "-", "D"),
 }

@@ -26,7 +26,7 @@ DRYBEAN = ("drybean_spin", "drybean_bit")
 ULC = ("ulc_spin", "ulc_bit")
 MNIST = ("mnist_spin", "mnist_bit")
 FIGURES = ("drybean_long",)
-# Beyond the paper: more starts; some of these settings with larger learning rates; gains in other sparse layers.
+# Beyond the paper: more starts; some of these settings with larger learning rates; other sparse layers.
 STUDY_EXACT = (
     "win/toy_spin", "win/toy_bit_c0", "win/toy_bit_c5", "win/drybean_spin", "win/drybean_bit",
     "win/digits_spin", "win/digits_bit",

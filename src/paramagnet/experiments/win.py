@@ -5,8 +5,9 @@ digest in all stores of a folder and of its folder ``win``, so that a run of the
 where it is the same one, or the same but for the effort of estimating ln Z. Nothing here is filled in: a
 start without runs is left out.
 
-A *rule* is a start that one could choose before seeing any result. The *best gain of the grid* is chosen
-afterwards, in every setting anew: out of reach, a measure of what there was to win.
+A *rule* is a start that one could choose before seeing any result (beta_max/sqrt(2) was made one when the
+grid was known). The *best gain of the grid* is chosen afterwards, in every setting anew: out of reach, a
+measure of what there was to win.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ from paramagnet.experiments.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.units import FloatArray
 
-HALF = Start(gain=0.5)
-DATASET_FREE = (BETA_MAX, HALF, *map(Start, ("xavier", "he", "lecun", "hinton", D_WAVE)))
+HALF, ROOT = Start(gain=0.5), Start(gain=0.7071)
+DATASET_FREE = (BETA_MAX, ROOT, HALF, *map(Start, ("xavier", "he", "lecun", "hinton", D_WAVE)))
 HINTON_DATA = Start("hinton" + DATA)
 WITH_DATA = (
     Start(OURS + DATA),
     Start(OURS + OWN),
+    Start(OURS + DATA, ROOT.gain),
     Start(OURS + DATA, 0.5),
     HINTON_DATA,
     Start(HOPFIELD),

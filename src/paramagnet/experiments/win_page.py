@@ -12,11 +12,11 @@ from pathlib import Path
 from paramagnet.experiments.sheet import Sheet
 from paramagnet.experiments.win import DATASET_FREE, Contest
 from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
+from paramagnet.experiments.win_gains import composed_sheet, gain_cost_sheet, gain_sheet, sparse_sheet
 from paramagnet.experiments.win_tables import (
     MEASURES,
     all_sheets,
     count_sheet,
-    gain_sheet,
     gap_sheet,
     growth_sheet,
     loss_sheet,
@@ -46,6 +46,9 @@ def study_sheets(contests: Sequence[Contest]) -> list[Sheet]:
         loss_sheet(contests),
         *(gap_sheet(contests, measure) for measure in MEASURES),
         gain_sheet(contests),
+        gain_cost_sheet(contests),
+        sparse_sheet(contests),
+        composed_sheet(contests),
         growth_sheet(contests),
         time_sheet(contests),
         rate_sheet(contests),

@@ -171,8 +171,8 @@ def gap_sheet(contests: Sequence[Contest], measure: Measure = TRAINING) -> Sheet
                 f"{contest.n_trials[0]}",
                 placings[BETA_MAX].best.label,
                 free.label,
-                *(_gap_text(placings[rule].gap) for rule in ours),
-                f"{best_gain.label}: {_gap_text(contest.gap(best_gain, BETA_MAX, epoch, field))}",
+                *(gap_text(placings[rule].gap) for rule in ours),
+                f"{best_gain.label}: {gap_text(contest.gap(best_gain, BETA_MAX, epoch, field))}",
                 f"{len(contest.gains)}",
             )
         )
@@ -184,25 +184,9 @@ def gap_sheet(contests: Sequence[Contest], measure: Measure = TRAINING) -> Sheet
     return plain_sheet(f"gaps_{measure.key}", f"Setting by setting, {measure.title}", heading, rows, notes)
 
 
-def _gap_text(gap: Gap) -> str:
+def gap_text(gap: Gap) -> str:
+    """A difference with its error, if it has one."""
     return f"{gap.value:+.3f} ({gap.error:.3f})" if gap.error else f"{gap.value:+.3f}"
-
-
-def gain_sheet(contests: Sequence[Contest]) -> Sheet:
-    """The best gain of the grid at every epoch: does it grow while learning goes on?"""
-    rows = []
-    for contest in main_contests(contests):
-        cells = []
-        for epoch in contest.epochs:
-            found = place(contest, contest.gains, epoch)
-            tied = [start.gain for start, placing in found.items() if placing.wins]
-            best = next((f"{placing.best.gain:.2g}" for placing in found.values()), "-")
-            span = f" ({min(tied):.2g} to {max(tied):.2g})" if len(tied) > 1 else ""
-            cells.append(f"{epoch}: {best}{span}")
-        rows.append((contest.label, f"{len(contest.gains)}", *cells, *[""] * (3 - len(cells))))
-    heading = ("setting", "gains run", "first epoch", "second", "last")
-    notes = ("Epoch: the best gain; in parentheses the range within one standard error of it, if wider.",)
-    return plain_sheet("gains", "The best gain of the grid, training points", heading, rows, notes)
 
 
 def growth_sheet(contests: Sequence[Contest]) -> Sheet:
@@ -282,7 +266,7 @@ def rate_sheet(contests: Sequence[Contest]) -> Sheet:
     rows = [
         (
             rule.label,
-            tuple((Line(_gap_text(found[rule].gap), bold=found[rule].wins),) for found in placings),
+            tuple((Line(gap_text(found[rule].gap), bold=found[rule].wins),) for found in placings),
         )
         for rule in RULES
     ]
