@@ -20,6 +20,7 @@ from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.win import (
     DATASET_FREE,
     HINTON_DATA,
+    ROOT,
     RULES,
     epochs_to_reach,
     level_of_share,
@@ -30,6 +31,7 @@ from paramagnet.experiments.win import (
     time_to,
 )
 from paramagnet.experiments.win_figures import draw_curves, draw_gain_grid, draw_gaps
+from paramagnet.experiments.win_gains import composed_sheet, gain_cost_sheet, sparse_sheet
 from paramagnet.experiments.win_page import fill_tables, study_sheets, write_study
 from paramagnet.experiments.win_tables import (
     all_sheets,
@@ -165,7 +167,7 @@ def test_stores_are_joined_by_digest(contests):
             TRIALS,
             TRIALS,
         )  # of the five trials of the paper's own runs those in common
-        assert len(contest.gains) == (5 if contest.is_about_rates else 9)
+        assert len(contest.gains) == (6 if contest.is_about_rates else 9)
     assert len(main_contests(contests)) == 3
     assert contests[0].label.startswith("toy bit, ")
     assert contests[0].label.endswith(" = 0.5, c = -5")
@@ -223,6 +225,40 @@ def test_own_best_epoch(contests):
     assert other.mean(BETA_MAX, None, "held_out") == -11.0
     hopfield = contest.values(Start("hopfield"), 200, "held_out")[0, 0]
     assert other.gap(BETA_MAX, Start("hopfield"), None, "held_out").value == pytest.approx(-11.0 - hopfield)
+
+
+def test_what_a_gain_costs(contests):
+    """Planted: beta_max is the best of every grid, and hopfield the best rule, by 0.1."""
+    text = to_markdown(gain_cost_sheet(contests))
+    (ours,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
+    assert ours == "| β<sub>max</sub> | **3** | 0.0 | 0.00 |"  # three settings, all sparse
+    (root,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub>/√2 |"))
+    assert root.startswith("| β<sub>max</sub>/√2 | 0 |")
+    text = to_markdown(sparse_sheet(contests))
+    assert text.count("| β<sub>max</sub> | 1 |") == 3
+    assert "later" not in text
+    text = to_markdown(composed_sheet(contests))
+    gaps = {
+        label: abs(place(contests[0], RULES, 200)[start].gap.value)
+        for label, start in (("always", BETA_MAX), ("follows", ROOT))
+    }
+    (always,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub> |"))
+    (follows,) = (line for line in text.splitlines() if line.startswith("| β<sub>max</sub>, "))
+    assert f"| {gaps['always']:.2f} |" in always
+    assert f"| {gaps['follows']:.2f} |" in follows  # all three settings have c < 0
+    assert gaps["follows"] > gaps["always"]
+
+
+def test_settings_planned_later_are_told_apart(tmp_path):
+    spec = read_spec("win/toy_sparse")
+    with Store(tmp_path / "a.jsonl") as store:
+        for run in spec.runs(trials=2):
+            store.append(record_of(run, spec.name))
+    contests = read_study(tmp_path)
+    assert [contest.setting.c for contest in contests] == [-2.5, -7.5]
+    assert not any(contest.complete for contest in contests)
+    assert to_markdown(sparse_sheet(contests)).count(", later |") == 2
+    assert not gain_cost_sheet(contests).rows  # they do not count there
 
 
 def test_time_to_a_level(contests):
