@@ -31,7 +31,10 @@ STUDY_EXACT = (
     "win/toy_spin", "win/toy_bit_c0", "win/toy_bit_c5", "win/drybean_spin", "win/drybean_bit",
     "win/digits_spin", "win/digits_bit",
 )  # fmt: skip
-STUDY_RATES = ("win/toy_rate3", "win/toy_rate10", "win/drybean_rate3", "win/drybean_rate10")
+STUDY_RATES = (
+    "win/toy_rate3", "win/toy_rate10", "win/drybean_rate3", "win/drybean_rate10", "win/digits_rate3",
+    "win/digits_rate10",
+)  # fmt: skip
 STUDY_SPARSE = ("win/toy_sparse", "win/drybean_sparse", "win/digits_sparse")
 STUDY_SAMPLED = ("win/digits_wide", "win/ulc_spin", "win/ulc_bit", "win/mnist_spin", "win/mnist_bit")
 QUICK_TRIALS = {"exact": 2, "pcd": 1}
