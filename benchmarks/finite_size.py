@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from disorder_average import ROOT, load_records, save_records
-from paramagnet.experiments.disorder import simulate_layer_correlation
+from paramagnet.experiments.disorder import peak_of, simulate_layer_correlation
 from ratio import machine_facts
 
 RECORDS = ROOT / "benchmarks" / "data" / "finite_size.json"
@@ -72,11 +72,24 @@ def select(records: list[dict[str, Any]], c: float) -> list[dict[str, Any]]:
     return sorted((r for r in records if r["c"] == c), key=lambda r: r["n"])
 
 
+def place_maximum(record: dict[str, Any], n_resampled: int = 500) -> tuple[float, float]:
+    """The maximum over beta_max, and its error: the smaller of two that are both too large.
+
+    Curves whose points scatter by their own errors, as if these were independent, place it worse than those
+    of the same machines; the jackknife, where leaving machines out makes the highest point jump.
+    """
+    beta, slope, error = (np.array(record[name]) for name in ("betas", "slope", "slope_error"))
+    rng = np.random.default_rng(SEED)
+    others = [peak_of(beta, rng.normal(slope, error)) for _ in range(n_resampled)]
+    smaller = min(float(np.nanstd(others)), record["maximum_error"])
+    return peak_of(beta, slope) / record["beta_max"], smaller / record["beta_max"]
+
+
 def print_table(records: list[dict[str, Any]]) -> None:
     print("Spin visible, bit hidden units, as many of both; the maximum over beta_max.")
     for c in DRAWS:
         for r in select(records, c):
-            ratio, error = r["maximum"] / r["beta_max"], r["maximum_error"] / r["beta_max"]
+            ratio, error = place_maximum(r)
             print(
                 f"c = {c:>4g}, n = {r['n']:>4}, {r['draws']:>5} draws, {r['method']:<10}:"
                 f" {ratio:.4f} +- {error:.4f}"
@@ -95,8 +108,7 @@ def draw_figure(records: list[dict[str, Any]], path: Path = FIGURE) -> None:
     for shift, (c, style) in zip((0.97, 1.03), styles.items(), strict=True):
         chosen = select(records, c)
         sizes = np.array([r["n"] for r in chosen])
-        ratio = np.array([r["maximum"] / r["beta_max"] for r in chosen])
-        error = np.array([r["maximum_error"] / r["beta_max"] for r in chosen])
+        ratio, error = np.array([place_maximum(r) for r in chosen]).T
         axis.errorbar(
             sizes * shift, 100.0 * (ratio - 1.0), 100.0 * error, **style,
             markersize=4, linestyle="none", elinewidth=1.0, capsize=2.0, label=f"$c = {c:g}$",
