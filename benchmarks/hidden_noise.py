@@ -65,10 +65,12 @@ def learn(run: Run, drawn: tuple[str, ...]) -> float:
     def of_chains(layout: Layout, chains: Chains, hidden: Layer, n_threads: int | None = None) -> FloatArray:
         return chain_moments(layout, chains, DrawnHidden(hidden, rng), n_threads)  # type: ignore[arg-type]
 
-    def of_data(layout: Layout, parameters: FloatArray, points: Any) -> FloatArray:
+    def of_data(
+        layout: Layout, parameters: FloatArray, points: Any, n_threads: int | None = None
+    ) -> FloatArray:
         _, hidden = gradient.make_layers(*layout.split(parameters), layout.visible, layout.hidden)
         points = Chains.at(points[:, :-1], seed=0)
-        return of_chains(layout, replace(points, fields=points.visible @ hidden.weights.T), hidden)
+        return of_chains(layout, replace(points, fields=points.visible @ hidden.weights.T), hidden, n_threads)
 
     with ExitStack() as patches:
         if "model" in drawn:

@@ -239,3 +239,34 @@ def test_divergence_is_said_in_words():
 def test_bad_settings_are_refused(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("gradient", [PCD, CD])
+def test_updates_are_the_same_for_any_number_of_threads(gradient):
+    """The averages over a batch of several blocks among them."""
+    data = 2.0 * (np.random.default_rng(0).random((700, 12)) < 0.4) - 1.0
+    rbm = initialize(12, 9, rng=1)
+    settings = {"n_chains": 130, "n_relax": 5} if gradient is PCD else {}
+    runs = [
+        train(
+            rbm,
+            data,
+            epochs=2,
+            gradient=gradient(n_steps=2, n_threads=n_threads, **settings),
+            evaluate=(),
+            rng=2,
+        )
+        for n_threads in (1, 3)
+    ]
+    np.testing.assert_array_equal(runs[0].rbm.weights, runs[1].rbm.weights)
+    np.testing.assert_array_equal(runs[0].rbm.hidden_bias, runs[1].rbm.hidden_bias)
+
+
+def test_blocks_of_points_have_the_average_of_all():
+    rng = np.random.default_rng(3)
+    for hidden in ("spin", "bit", "gaussian"):
+        rbm = RBM(rng.normal(0, 0.5, (6, 4)), 0.1, 0.2, hidden=hidden)
+        layout, points = Layout.of(rbm), append_ones(rng.choice([-1.0, 1.0], (613, 6)))
+        whole = data_moments(layout, layout.flatten(rbm), points)
+        blocks = data_moments(layout, layout.flatten(rbm), points.astype(np.float32), 2)
+        np.testing.assert_allclose(blocks, whole, atol=2e-6)

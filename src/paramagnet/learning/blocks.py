@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -47,7 +48,7 @@ def run_blocks(
                 future.result()
 
 
-class _OneThread:
+class _OneThread(AbstractContextManager[None]):
     """The limit of one BLAS thread, shared by all who want it at the same time: the last one lifts it.
 
     BLAS knows one limit for the whole process. Two runs on two threads of the caller's would otherwise lift

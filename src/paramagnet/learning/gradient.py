@@ -163,30 +163,47 @@ def append_ones(points: FloatArray) -> FloatArray:
     return np.concatenate((points, np.ones((len(points), 1))), axis=1)
 
 
-def data_moments(layout: Layout, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
+def data_moments(
+    layout: Layout, parameters: FloatArray, points: npt.NDArray[Any], n_threads: int | None = None
+) -> FloatArray:
     """The data averages of ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
 
-    ``points`` has its column of ones; where they are float32, as for sampled gradients, so are the products.
+    ``points`` has its column of ones; where they are float32, as for sampled gradients, so are the products,
+    and they are made in blocks like those of chains: BLAS's own threads would go on waiting for more work, on
+    the cores that the chains want.
 
     With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
     product touch arrays of the size of the data; the rest is done on the small matrix.
     """
     weights = layout.stacked(parameters).astype(points.dtype)
+    gaussian = isinstance(layout.hidden, GaussianUnit)
     if isinstance(layout.hidden, GaussianUnit):  # the mean is the field times the variance
         centre, half = 0.0, layout.hidden.variance
-        fields = points @ weights
     else:
         centre = 0.5 * (layout.hidden.high + layout.hidden.low)
         half = 0.5 * (layout.hidden.high - layout.hidden.low)
         weights *= half
-        fields = points @ weights
-        if points.dtype == np.float64:
-            hyperbolic.tanh(fields.reshape(-1))
-        else:
-            np.tanh(fields, out=fields)
     means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
     moments = np.empty(layout.size)
-    scale_and_shift(points.T @ fields, half / len(points), centre * means, layout.stacked(moments))
+    stacked = layout.stacked(moments)
+    if points.dtype == np.float64:
+        fields = points @ weights
+        if not gaussian:
+            hyperbolic.tanh(fields.reshape(-1))
+        scale_and_shift(points.T @ fields, half / len(points), centre * means, stacked)
+    else:
+        parts = np.empty((n_blocks(len(points)), stacked.size), np.float32)
+
+        def run(block: int, rows: slice) -> None:
+            fields = points[rows] @ weights
+            if not gaussian:
+                np.tanh(fields, out=fields)
+            np.matmul(points[rows].T, fields, out=parts[block].reshape(weights.shape))
+
+        run_blocks(run, len(points), n_threads)
+        average_parts(parts, len(points) / half, stacked.reshape(-1))
+        if centre:
+            stacked += (centre * means)[:, None]
     moments[layout.n_weights + layout.n_hidden :] = means[:-1]
     return moments
 

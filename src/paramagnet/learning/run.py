@@ -6,6 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet.learning.annealing import estimate_log_partition
+from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState
 from paramagnet.learning.devices import KERNELS
 from paramagnet.learning.exact import estimate_seconds, log_partition, sizes_of
@@ -75,6 +77,13 @@ class Run:
             "device": KERNELS if self.engine is None else self.engine.kind,
         }
 
+    @property
+    def threads(self) -> AbstractContextManager[None]:
+        """BLAS keeps its own threads out of sampled updates: they would spin, for want of work, on the cores
+        of the chains.
+        """
+        return nullcontext() if isinstance(self.gradient, Exact) else ONE_BLAS_THREAD
+
     def from_start(self, state: TrainState, epochs: int, rng: np.random.Generator) -> Iterator[TrainState]:
         """The start itself, measured if wanted, then the steps from it; ``rng`` starts the chains."""
         model = None
@@ -105,8 +114,9 @@ class Run:
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
                 points = self.batch(order, batch)
-                chains, average = self.average_model(state, points, model)
-                parameters, optimizer_state, slope = self.update(state, points, average)
+                with self.threads:
+                    chains, average = self.average_model(state, points, model)
+                    parameters, optimizer_state, slope = self.update(state, points, average)
                 model = None
                 records, ended = state.records, batch + 1 == n_batches
                 if ended and epoch + 1 in self.evaluated:
@@ -145,6 +155,12 @@ class Run:
             self.gradient, self.layout, state.parameters, state.chains, points[:, :-1], self.engine
         )
 
+    def average_data(self, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
+        """The averages over a batch."""
+        if self.engine is not None:
+            return self.engine.data_moments(self.layout, parameters, points)
+        return data_moments(self.layout, parameters, points, self.gradient.n_threads)
+
     def log_partition(
         self, epoch: int, parameters: FloatArray, chains: Chains | None
     ) -> tuple[Estimate, Model | None]:
@@ -172,9 +188,8 @@ class Run:
     ) -> tuple[FloatArray, OptimizerState, FloatArray]:
         """The next parameters and optimizer state, and the gradient that led there."""
         rate = rate_at(self.optimizer.learning_rate, state.update)
-        average = data_moments if self.engine is None else self.engine.data_moments
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
-            slope = average(self.layout, state.parameters, points)
+            slope = self.average_data(state.parameters, points)
             slope -= model_average
             direction, optimizer_state = self.optimizer.step(state.optimizer_state, slope)
             parameters = rate * direction
