@@ -20,7 +20,7 @@ from paramagnet._checks import as_positive, as_real, as_states, as_table
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
-_LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep six decimals per unit
+_LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep five decimals
 
 
 @dataclass(frozen=True)

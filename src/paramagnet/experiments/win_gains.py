@@ -8,7 +8,7 @@ from paramagnet.experiments.cells import BETA_MAX, Start
 from paramagnet.experiments.sheet import Line, Lines, Sheet, plain_sheet
 from paramagnet.experiments.starts import DATA, OURS
 from paramagnet.experiments.win import HALF, ROOT, Contest, learnable, place
-from paramagnet.experiments.win_tables import STOPPED, TRAINING, Measure, gap_text, main_contests
+from paramagnet.experiments.win_tables import STOPPED, TRAINING, Measure, gap_text, losses_of, main_contests
 
 Rule = Callable[[Contest], Start]
 GROUPS: dict[str, Callable[[Contest], bool]] = {
@@ -130,10 +130,7 @@ def composed_sheet(contests: Sequence[Contest]) -> Sheet:
 
 def _composed_cells(contests: Sequence[Contest], rule: Rule, measure: Measure) -> list[Lines]:
     placings = [measure.place(contest)[rule(contest)] for contest in contests]
-    losses = [
-        100.0 * abs(p.gap.value) / learnable(p.contest, measure.epoch(p.contest), measure.field)
-        for p in placings
-    ]
+    losses = [losses_of(contest, measure)[rule(contest)] for contest in contests]
     wins = sum(placing.wins for placing in placings)
     numbers = (sum(losses) / max(len(losses), 1), max(losses, default=0.0))
     furthest = max((abs(placing.gap.value) for placing in placings), default=0.0)

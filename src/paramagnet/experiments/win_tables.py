@@ -130,7 +130,7 @@ def loss_sheet(contests: Sequence[Contest]) -> Sheet:
         (f"all {len(chosen)} settings, {measure.title}", chosen, measure) for measure in (TRAINING, STOPPED)
     ]
     parts += [(f"{name}, training", part, TRAINING) for name, part in by_dataset(chosen).items()]
-    losses = [[_losses(contest, measure) for contest in part] for _, part, measure in parts]
+    losses = [[losses_of(contest, measure) for contest in part] for _, part, measure in parts]
     rows = []
     for rule in RULES:
         cells: list[Lines] = []
@@ -149,7 +149,8 @@ def loss_sheet(contests: Sequence[Contest]) -> Sheet:
     )
 
 
-def _losses(contest: Contest, measure: Measure) -> dict[Start, float]:
+def losses_of(contest: Contest, measure: Measure) -> dict[Start, float]:
+    """How far every rule is behind the best, in percent of what can be learned."""
     whole = learnable(contest, measure.epoch(contest), measure.field)
     return {rule: 100.0 * abs(found.gap.value) / whole for rule, found in measure.place(contest).items()}
 
