@@ -313,7 +313,7 @@ def test_reverse_starts_from_given_samples():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"method": "raise"}, "`method` must be one of 'mais', 'ais', 'reverse-ais', got 'raise'"),
+        ({"method": "raise"}, "`method` must be 'mais', 'ais' or 'reverse-ais', got 'raise'"),
         ({"marginalize": "both"}, "`marginalize` must be 'auto', 'hidden' or 'visible', got 'both'"),
         ({"device": "gpu"}, "`device` must be 'cpu', 'torch:cpu', 'cuda', .* or 'mps', got 'gpu'"),
         ({"n_samples": 0}, "`n_samples` must be a positive integer"),

@@ -252,7 +252,7 @@ BAD_DATA = [
     (np.ones((2, 2, 3)), r"must have two dimensions .*got shape \(2, 2, 3\)"),
     (np.array([["1", "1", "1"]]), "must be an array of real numbers, got dtype <U1"),
     (np.ones((2, 3), dtype=complex), "must be an array of real numbers, got dtype complex"),
-    (np.ones((2, 3), dtype=object), "must be an array of real numbers, got dtype object"),
+    (np.full((2, 3), "1", dtype=object), "must be an array of real numbers, got '1' among its elements"),
 ]
 
 

@@ -3,51 +3,54 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._arrays import as_array, as_float64, shown
+
 FloatArray = npt.NDArray[np.float64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
+MOST_THREADS = 4096
+_LONGEST_NAME = 255  # bytes of a file's name, on every file system in use
 
 
-def as_count(value: Any, argument: str, *, minimum: int = 1) -> int:
-    """``value`` as an integer of at least ``minimum``."""
+def as_count(value: Any, argument: str, *, minimum: int = 1, maximum: int | None = LARGEST_COUNT) -> int:
+    """``value`` as an integer from ``minimum`` to ``maximum``; None is for numbers that count nothing."""
     rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
     try:
-        if isinstance(value, (bool, np.bool_)):
+        if isinstance(value, (bool, np.bool_)) or np.ndim(value):
             raise TypeError
         count = operator.index(value)
-    except TypeError:
-        raise ValueError(f"`{argument}` must be {rule}, got {value!r}.") from None
+    except (TypeError, ValueError, RuntimeError):  # also of arrays whose rows differ, and of tensors
+        raise ValueError(f"`{argument}` must be {rule}, got {shown(value)}.") from None
     if count < minimum:
-        raise ValueError(f"`{argument}` must be {rule}, got {value!r}.")
+        raise ValueError(f"`{argument}` must be {rule}, got {shown(value)}.")
+    if maximum is not None and count > maximum:
+        raise ValueError(f"`{argument}` must be {rule} and at most {maximum}, got {shown(value)}.")
     return count
 
 
-def _refuse_masked(value: Any, argument: str) -> None:
-    """Masked arrays would lose their mask on the way."""
-    if isinstance(value, np.ma.MaskedArray):
-        raise ValueError(f"`{argument}` must not be a masked array; fill it first, with `.filled(...)`.")
+def as_threads(n_threads: Any) -> int:
+    """``n_threads`` as a number of threads."""
+    return as_count(n_threads, "n_threads", maximum=MOST_THREADS)
 
 
 def as_reals(value: Any, argument: str) -> FloatArray:
     """``value`` as an array of finite real numbers."""
-    _refuse_masked(value, argument)
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind != "c":
-            if value is None or array.dtype.kind not in "biufO":
-                raise TypeError
-            array = array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"`{argument}` must be a real number or an array of them, got {value!r}.") from None
-    if np.iscomplexobj(array):
-        raise ValueError(f"`{argument}` must be real, got {value!r}.")
-    if not np.isfinite(array).all():
-        bad = array[~np.isfinite(array)].flat[0]
+    array = as_array(value, argument, "a real number or an array of them")
+    with np.errstate(over="ignore"):
+        floats = array.astype(np.float64)
+    if not np.isfinite(floats).all():
+        bad = floats[~np.isfinite(floats)].flat[0]
         raise ValueError(f"`{argument}` must be finite, got {bad}.")
-    return array
+    return floats
 
 
 def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
@@ -60,40 +63,84 @@ def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
     return array
 
 
-def as_real(value: Any, argument: str) -> float:
-    """``value`` as one finite real number."""
+def as_real(value: Any, argument: str, *, finite: bool = True) -> float:
+    """``value`` as one real number; a finite one, unless told otherwise."""
     if isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`{argument}` must be a real number, got {value!r}.")
-    array = as_reals(value, argument)
+    array = as_reals(value, argument) if finite else as_float64(as_array(value, argument, "a real number"))
     if array.ndim:
         raise ValueError(f"`{argument}` must be a single number, got an array of shape {array.shape}.")
     return float(array)
 
 
-def as_generator(rng: np.random.Generator | int | None) -> np.random.Generator:
-    """A NumPy generator from None, a seed, or a generator."""
-    try:
-        return np.random.default_rng(rng)
-    except (TypeError, ValueError):
+def as_flag(value: Any, argument: str) -> bool:
+    """``value`` as True or False; numbers and texts are neither."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"`{argument}` must be True or False, got {shown(value)}.")
+    return bool(value)
+
+
+def as_choice(value: Any, argument: str, choices: Sequence[str]) -> str:
+    """``value`` as one of the texts ``choices``."""
+    if not isinstance(value, str) or value not in choices:
+        *others, last = map(repr, choices)
+        known = (
+            f"{', '.join(others)} or {last}" if len(others) < 3 else f"one of {', '.join(map(repr, choices))}"
+        )
+        raise ValueError(f"`{argument}` must be {known}, got {shown(value)}.")
+    return value
+
+
+def as_callable(value: Function | None, argument: str, called_with: str) -> Function | None:
+    """``value`` as a function, or None; ``called_with`` says what it will be given."""
+    if value is not None and not callable(value):
         raise ValueError(
-            f"`rng` must be None, a non-negative integer or a numpy Generator, got {rng!r}."
+            f"`{argument}` must be None or a function, called with {called_with}, got {shown(value)}."
+        )
+    return value
+
+
+def as_path(value: Any, argument: str) -> Path:
+    """``value`` as a path that the operating system can be asked about."""
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise ValueError(f"`{argument}` must be a path, a text or a pathlib.Path, got {shown(value)}.")
+    try:
+        longest = max(map(len, map(os.fsencode, Path(text).parts)), default=0)
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"`{argument}` must be a path that this system can encode, got {shown(text)}."
         ) from None
+    if "\0" in text:
+        raise ValueError(f"`{argument}` must be a path without null bytes, got {shown(text)}.")
+    if longest > _LONGEST_NAME:
+        raise ValueError(
+            f"`{argument}` must have names of at most {_LONGEST_NAME} bytes, got one of {longest}: "
+            f"{shown(text)}."
+        )
+    return Path(text)
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """A NumPy generator from None, a seed (an integer or several), or a generator."""
+    made = (np.random.Generator, np.random.BitGenerator, np.random.SeedSequence, np.random.RandomState)
+    if rng is None or isinstance(rng, made):
+        return np.random.default_rng(rng)
+    several = isinstance(rng, (list, tuple)) or (isinstance(rng, np.ndarray) and rng.ndim == 1)
+    try:
+        words = [as_count(word, "rng", minimum=0, maximum=None) for word in (rng if several else [rng])]
+    except ValueError:
+        raise ValueError(
+            f"`rng` must be None, a non-negative integer or a numpy Generator, got {shown(rng)}."
+        ) from None
+    return np.random.default_rng(words if several else words[0])
 
 
 def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatArray:
     """``data`` as a float64 array ``(n_points, n_units)``; of finite numbers, if so asked."""
-    _refuse_masked(data, argument)
-    try:
-        array = np.asarray(data)
-    except ValueError:
-        raise ValueError(f"`{argument}` must be an array, with rows of equal length.") from None
+    array = as_array(data, argument)
     if array.size == 0:
         raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
-    if array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"`{argument}` must be an array of real numbers, got dtype {array.dtype}. Convert it, for "
-            f"example with `np.asarray({argument}, dtype=float)`."
-        )
     if array.ndim != 2:
         remedy = f" Reshape one point with `{argument}.reshape(1, -1)`." if array.ndim == 1 else ""
         raise ValueError(
@@ -103,31 +150,70 @@ def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatAr
         raise ValueError(
             f"`{argument}` must have {n_units} columns, one per visible unit, got shape {array.shape}."
         )
-    states = np.ascontiguousarray(array, dtype=np.float64)
-    if finite and not np.isfinite(states).all():
-        if np.isnan(states).any():
-            raise ValueError(_report_nan(states, argument))
-        row, column = np.argwhere(~np.isfinite(states))[0]
-        raise ValueError(
-            f"`{argument}` must hold finite numbers, got {states[row, column]} in row {row}, column {column}."
-        )
+    states = as_float64(array)
+    if finite:
+        require_finite(states, argument)
     return states
+
+
+def require_finite(states: FloatArray, argument: str) -> None:
+    """An error that says where numbers are NaN or infinite."""
+    if np.isfinite(states).all():
+        return
+    if np.isnan(states).any():
+        raise ValueError(_report_nan(states, argument))
+    where = tuple(np.argwhere(~np.isfinite(states))[0])
+    raise ValueError(f"`{argument}` must hold finite numbers, got {states[where]} {_place(where)}.")
+
+
+def _place(where: tuple[int, ...]) -> str:
+    if len(where) == 2:
+        return f"in row {where[0]}, column {where[1]}"
+    return f"at {tuple(map(int, where))}"
 
 
 def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
     """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
     states = as_table(data, argument, n_units, finite=False)
-    low, high = levels
-    if not ((states == low) | (states == high)).all():
-        raise ValueError(_foreign_values(states, argument, unit, low, high))
+    require_levels(states, argument, unit, levels)
     return states
 
 
+def require_levels(states: FloatArray, argument: str, unit: str, levels: tuple[float, float]) -> None:
+    """An error if ``states`` hold anything but the two values of a unit."""
+    low, high = levels
+    if not ((states == low) | (states == high)).all():
+        raise ValueError(_foreign_values(states, argument, unit, low, high))
+
+
+def require_between(states: FloatArray, argument: str, unit: str, levels: tuple[float, float]) -> None:
+    """An error if ``states`` hold numbers that are no value of a unit, and no mean of one either."""
+    low, high = levels
+    if not ((states >= low) & (states <= high)).all():
+        if np.isnan(states).any():
+            raise ValueError(_report_nan(states, argument))
+        found = states[(states < low) | (states > high)].flat[0]
+        raise ValueError(
+            f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}, or means between "
+            f"them; found {found:g}.{_conversion(states, argument, low, high)}"
+        )
+
+
+def as_layer(state: Any, argument: str, n_units: int) -> FloatArray:
+    """``state`` as a float64 array whose last axis runs over ``n_units`` units."""
+    array = as_array(state, argument)
+    if array.ndim == 0 or array.shape[-1] != n_units:
+        raise ValueError(
+            f"`{argument}` must have {n_units} units along its last axis, got shape {array.shape}."
+        )
+    return as_float64(array)
+
+
 def _report_nan(states: FloatArray, argument: str) -> str:
-    row, column = np.argwhere(np.isnan(states))[0]
+    where = tuple(np.argwhere(np.isnan(states))[0])
     return (
-        f"`{argument}` must not hold NaN, found {int(np.isnan(states).sum())}, the first in row {row}, "
-        f"column {column}. Drop those points or fill them in."
+        f"`{argument}` must not hold NaN, found {int(np.isnan(states).sum())}, the first {_place(where)}. "
+        "Drop those points or fill them in."
     )
 
 
@@ -135,12 +221,19 @@ def _foreign_values(states: FloatArray, argument: str, unit: str, low: float, hi
     if np.isnan(states).any():
         return _report_nan(states, argument)
     found = np.unique(states)
-    shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
-    message = f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}; found {shown}."
-    if set(found) <= {0.0, 1.0} and (low, high) == (-1.0, 1.0):
-        return f"{message} Convert bits to spins with `2.0 * {argument} - 1`."
-    if set(found) <= {-1.0, 1.0} and (low, high) == (0.0, 1.0):
-        return f"{message} Convert spins to bits with `({argument} + 1) / 2`."
-    return (
-        f"{message} Binarize them first, for example `np.where({argument} > threshold, {high:g}, {low:g})`."
+    listed = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
+    message = f"`{argument}` must hold the values of {unit} units, {low:g} and {high:g}; found {listed}."
+    remedy = _conversion(states, argument, low, high) or (
+        f" Binarize them first, for example `np.where({argument} > threshold, {high:g}, {low:g})`."
     )
+    return message + remedy
+
+
+def _conversion(states: FloatArray, argument: str, low: float, high: float) -> str:
+    """What turns bits into spins, or spins into bits, where states of the other kind were given."""
+    found = set(np.unique(states))
+    if found <= {0.0, 1.0} and (low, high) == (-1.0, 1.0):
+        return f" Convert bits to spins with `2.0 * {argument} - 1`."
+    if found <= {-1.0, 1.0} and (low, high) == (0.0, 1.0):
+        return f" Convert spins to bits with `({argument} + 1) / 2`."
+    return ""

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator, as_positive, as_real, as_reals
+from paramagnet._arrays import require_memory, shown
+from paramagnet._checks import as_choice, as_count, as_generator, as_positive, as_real, as_reals
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
-from paramagnet.theory.ensemble import LARGEST_BIAS
+from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
 from paramagnet.theory.response import criterion, replica_stability
 from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
@@ -74,14 +75,14 @@ def scheme_std(
     `Biases`.
     """
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
-    if scheme in _FIXED_SCALES:
-        return float(_FIXED_SCALES[scheme](n, m))
-    if scheme != "layer-correlation":
-        known = ", ".join(repr(name) for name in SCHEMES)
-        raise ValueError(f"`scheme` must be one of {known}, got {scheme!r}.")
+    as_choice(scheme, "scheme", SCHEMES)
+    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     b = visible_bias if isinstance(visible_bias, Biases) else as_real(visible_bias, "visible_bias")
     c = as_real(hidden_bias, "hidden_bias")
-    maximum = find_beta_max(m / n, visible=visible, hidden=hidden, b=b, c=c)
+    if scheme in _FIXED_SCALES:
+        return float(_FIXED_SCALES[scheme](n, m))
+    b, c = b if isinstance(b, Biases) else as_bias(b, "visible_bias"), as_bias(c, "hidden_bias")
+    maximum = find_beta_max(m / n, visible=units[0], hidden=units[1], b=b, c=c)
     judge(maximum, stacklevel=4)
     return float(maximum.beta / np.sqrt(n + m))
 
@@ -112,9 +113,10 @@ def initialize(
     of a group of points as its pattern. The idea is that of [L21] Leonelli, Agliari, Albanese and Barra,
     Neural Networks 143 (2021) 314, for known patterns and Gaussian hidden units.
     """
-    if scale_from not in ("zero", "biases"):
-        raise ValueError(f"`scale_from` must be 'zero' or 'biases', got {scale_from!r}.")
+    as_choice(scale_from, "scale_from", ("zero", "biases"))
+    as_choice(scheme, "scheme", (*SCHEMES, _HOPFIELD))
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    require_memory(16 * n * m, "n_visible` or `n_hidden", (n, m))
     visible, hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
     generator = as_generator(rng)
@@ -136,7 +138,7 @@ def initialize(
         if not isinstance(visible_bias, str):
             raise ValueError(
                 '`scheme="hopfield"` makes its patterns of data: pass `visible_bias="data"` and `data=`, got '
-                f"`visible_bias={visible_bias!r}`."
+                f"`visible_bias` = {shown(visible_bias)}."
             )
         points = visible.as_states(data, "data", n)
         return _hopfield_machine(points, m, biases, c, visible, hidden, factor, generator)
@@ -158,10 +160,11 @@ def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visib
     added to each, so that constant columns stay finite.
     """
     if rule != "data":
-        raise ValueError(f'`visible_bias` must be a number, an array or "data", got {rule!r}.')
+        raise ValueError(f'`visible_bias` must be a number, an array or "data", got {shown(rule)}.')
     if data is None:
         raise ValueError(
-            '`visible_bias="data"` needs the data: pass `data=`, an array (n_points, n_visible).'
+            '`visible_bias="data"` needs the data: pass `data=`, an array (n_points, n_visible); `data` is '
+            "None."
         )
     states = unit.as_states(data, "data", n_visible)
     if isinstance(unit, GaussianUnit):
@@ -258,7 +261,7 @@ def compare_schemes(
     """
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
-    c = as_real(hidden_bias, "hidden_bias")
+    c = as_bias(hidden_bias, "hidden_bias")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said in the table's own columns
         sigmas = {

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_generator, as_reals
+from paramagnet._arrays import shown
+from paramagnet._checks import as_choice, as_generator, as_layer, as_path, as_reals
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
 
 Rng = np.random.Generator | int | None
@@ -100,44 +101,44 @@ class RBM:
 
     def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
         """``E(v, h) = -b.v - c.h - v.w.h``, less ``ln p0`` of Gaussian units; the batch axes of ``v`` and
-        ``h`` broadcast.
+        ``h`` broadcast. Both must hold values of their units.
         """
-        v, h = _as_layer(v, "v", self.n_visible), _as_layer(h, "h", self.n_hidden)
-        result: FloatArray = -(v @ self.visible_bias) - np.sum(self.field_h_given_v(v) * h, axis=-1)
+        v, h = self._as_visible(v), self._as_hidden(h)
+        _require_same_batch(v, h)
+        result: FloatArray = -(v @ self.visible_bias) - np.sum(self._field_h(v) * h, axis=-1)
         return result - self.visible.log_base(v) - self.hidden.log_base(h)
 
     def free_energy(self, v: npt.ArrayLike) -> FloatArray:
         """``F(v) = -ln sum_h exp(-E(v, h))``, so that ``p(v) = exp(-F(v)) / Z``."""
-        v = _as_layer(v, "v", self.n_visible)
-        traces = self.hidden.log_trace(self.field_h_given_v(v))
+        v = self._as_visible(v)
+        traces = self.hidden.log_trace(self._field_h(v))
         result: FloatArray = -(v @ self.visible_bias) - np.sum(traces, axis=-1)
         return result - self.visible.log_base(v)
 
     def free_energy_h(self, h: npt.ArrayLike) -> FloatArray:
         """``-ln sum_v exp(-E(v, h))``, so that ``p(h) = exp(-free_energy_h(h)) / Z``."""
-        h = _as_layer(h, "h", self.n_hidden)
-        traces = self.visible.log_trace(self.field_v_given_h(h))
+        h = self._as_hidden(h)
+        traces = self.visible.log_trace(self._field_v(h))
         result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
         return result - self.hidden.log_base(h)
 
-    # Conditionals: given one layer, the units of the other are independent.
+    # Conditionals: given one layer, the units of the other are independent. In place of values of a layer
+    # they take means as well, numbers between the two values: chains of means are mean-field iterations.
 
     def field_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
-        """``c_j + sum_i v_i w_ij``: the field each hidden unit feels."""
-        result: FloatArray = _as_layer(v, "v", self.n_visible) @ self.weights + self.hidden_bias
-        return result
+        """``c_j + sum_i v_i w_ij``: the field each hidden unit feels. ``v`` may hold means, too."""
+        return self._field_h(self._as_visible(v, means=True))
 
     def field_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
-        """``b_i + sum_j w_ij h_j``: the field each visible unit feels."""
-        result: FloatArray = _as_layer(h, "h", self.n_hidden) @ self.weights.T + self.visible_bias
-        return result
+        """``b_i + sum_j w_ij h_j``: the field each visible unit feels. ``h`` may hold means, too."""
+        return self._field_v(self._as_hidden(h, means=True))
 
     def mean_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
-        """``E[h | v]``."""
+        """``E[h | v]``. ``v`` may hold means, too."""
         return self.hidden.mean(self.field_h_given_v(v))
 
     def mean_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
-        """``E[v | h]``."""
+        """``E[v | h]``. ``h`` may hold means, too."""
         return self.visible.mean(self.field_v_given_h(h))
 
     def sample_h_given_v(self, v: npt.ArrayLike, *, rng: Rng = None) -> FloatArray:
@@ -151,6 +152,21 @@ class RBM:
     def hidden_features(self, v: npt.ArrayLike) -> FloatArray:
         """What the machine says about ``v``, for use by other models: ``E[h | v]``."""
         return self.mean_h_given_v(v)
+
+    def _field_h(self, v: FloatArray) -> FloatArray:
+        """`field_h_given_v` of states that were checked."""
+        result: FloatArray = v @ self.weights + self.hidden_bias
+        return result
+
+    def _field_v(self, h: FloatArray) -> FloatArray:
+        result: FloatArray = h @ self.weights.T + self.visible_bias
+        return result
+
+    def _as_visible(self, v: npt.ArrayLike, *, means: bool = False) -> FloatArray:
+        return _as_states(v, "v", self.n_visible, self.visible, means)
+
+    def _as_hidden(self, h: npt.ArrayLike, *, means: bool = False) -> FloatArray:
+        return _as_states(h, "h", self.n_hidden, self.hidden, means)
 
     # Change of variables
 
@@ -186,8 +202,7 @@ class RBM:
         return self._to(SPIN, layer)
 
     def _to(self, unit: BinaryUnit, layer: str) -> RBM:
-        if layer not in ("visible", "hidden", "both"):
-            raise ValueError(f"`layer` must be 'visible', 'hidden' or 'both', got {layer!r}.")
+        as_choice(layer, "layer", ("visible", "hidden", "both"))
         machine, _ = self.change_units(
             visible=None if layer == "hidden" else unit, hidden=None if layer == "visible" else unit
         )
@@ -239,13 +254,29 @@ def _as_bias(value: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
     return np.broadcast_to(bias, (n_units,))
 
 
-def _as_layer(state: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
-    array = np.asarray(state, dtype=np.float64)
-    if array.ndim == 0 or array.shape[-1] != n_units:
-        raise ValueError(
-            f"`{argument}` must have {n_units} units along its last axis, got shape {array.shape}."
-        )
+def _as_states(state: npt.ArrayLike, argument: str, n_units: int, unit: Unit, means: bool) -> FloatArray:
+    array = as_layer(state, argument, n_units)
+    (unit.require_means if means else unit.require_values)(array, argument)
     return array
+
+
+def _require_same_batch(v: FloatArray, h: FloatArray) -> None:
+    try:
+        np.broadcast_shapes(v.shape[:-1], h.shape[:-1])
+    except ValueError:
+        raise ValueError(
+            f"`v` and `h` must have batch axes that broadcast, got shapes {v.shape} and {h.shape}."
+        ) from None
+
+
+def as_rbm(value: Any, argument: str) -> RBM:
+    """``value`` as a machine."""
+    if not isinstance(value, RBM):
+        raise ValueError(
+            f"`{argument}` must be a machine, a `paramagnet.RBM`, got {shown(value)}. `initialize` and "
+            "`RBM.load` make machines."
+        )
+    return value
 
 
 def _affine(old: Unit, new: Unit) -> tuple[float, float]:
@@ -303,7 +334,7 @@ def write_atomically(path: str | os.PathLike[str], payload: bytes) -> None:
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
     """Where a file called ``path`` is to be written; an error, before any work, if it cannot be."""
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(as_path(path, "path")))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")
     if target.exists() and not target.is_file():
@@ -319,7 +350,7 @@ def read_arrays(
     """The float64 arrays and the metadata of a file of format ``form``; any other file is refused."""
     from safetensors import SafetensorError, safe_open
 
-    source = Path(path)
+    source = as_path(path, "path")
     if not source.exists():
         raise FileNotFoundError(f"`path` does not exist: {source}.")
     if not source.is_file():

@@ -16,10 +16,20 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_positive, as_real, as_states, as_table
+from paramagnet._arrays import shown
+from paramagnet._checks import (
+    as_positive,
+    as_real,
+    as_states,
+    as_table,
+    require_between,
+    require_finite,
+    require_levels,
+)
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
+_LARGEST_FIELD = 1e100  # number that a Gaussian unit may pass on to the other layer
 _LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep five decimals
 
 
@@ -115,6 +125,14 @@ class BinaryUnit:
         """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
         return as_states(data, argument, self.name, self.levels, n_units)
 
+    def require_values(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold anything but the two values."""
+        require_levels(states, argument, self.name, self.levels)
+
+    def require_means(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold anything but the two values and means between them."""
+        require_between(states, argument, self.name, self.levels)
+
     def log_base(self, states: FloatArray) -> float | FloatArray:
         """``sum_i ln p0(x_i)`` over the last axis: both values weigh 1."""
         return 0.0
@@ -200,14 +218,30 @@ class GaussianUnit:
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
         """``data`` as an array ``(n_points, n_units)`` of numbers whose squares are finite, checked."""
         states = as_table(data, argument, n_units, finite=True)
-        largest, limit = float(np.abs(states).max()), _LARGEST_STATE * math.sqrt(self.variance)
+        self.require_values(states, argument)
+        return states
+
+    def require_values(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold anything but numbers whose squares are finite."""
+        require_finite(states, argument)
+        largest = float(np.abs(states).max(initial=0.0))
+        limit = _LARGEST_STATE * math.sqrt(self.variance)
         if largest > limit:
             raise ValueError(
                 f"`{argument}` must hold numbers of at most {_LARGEST_STATE:g} standard deviations of {self} "
                 f"units, {limit:g}, or densities lose their digits; found {largest:g}. Standardize the "
                 "features."
             )
-        return states
+
+    def require_means(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold anything but numbers whose products with weights are finite."""
+        require_finite(states, argument)
+        largest = float(np.abs(states).max(initial=0.0))
+        if largest > _LARGEST_FIELD:
+            raise ValueError(
+                f"`{argument}` must hold numbers of at most {_LARGEST_FIELD:g}, found {largest:g}. Scale "
+                "them down."
+            )
 
     def log_base(self, states: FloatArray) -> float | FloatArray:
         """``sum_i ln p0(x_i)`` over the last axis."""
@@ -238,15 +272,16 @@ def as_unit(unit: str | Unit, argument: str) -> Unit:
     """
     if isinstance(unit, BinaryUnit | GaussianUnit):
         return unit
-    try:
+    known, reason = ", ".join(repr(name) for name in _UNITS), ""
+    if isinstance(unit, str):
+        if unit in _UNITS:
+            return _UNITS[unit]
         if match := re.fullmatch(r"gaussian\(([^()]+)\)", unit):
-            return GaussianUnit(float(match[1]))
-        return _UNITS[unit]
-    except (KeyError, TypeError, ValueError) as error:
-        known = ", ".join(repr(name) for name in _UNITS)
-        reason = f" {error}" if "variance" in str(error) else ""
-        message = f"`{argument}` must be a unit type ({known}), got {unit!r}.{reason}"
-        raise ValueError(message) from None
+            try:
+                return GaussianUnit(float(match[1]))
+            except ValueError as error:
+                reason = f" {error}" if "variance" in str(error) else ""
+    raise ValueError(f"`{argument}` must be a unit type ({known}), got {shown(unit)}.{reason}")
 
 
 def as_binary(unit: str | Unit, argument: str) -> BinaryUnit:

@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator, as_reals
+from paramagnet._arrays import require_memory, shown
+from paramagnet._checks import as_callable, as_choice, as_count, as_generator, as_reals, as_threads
 from paramagnet.kernels.sampling import draw, draw_and_weigh
 from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.devices import as_engine
@@ -41,7 +42,7 @@ from paramagnet.learning.exact import sample_exact
 from paramagnet.learning.gibbs import Float32Array, Layer, draw_seed, layers_of
 from paramagnet.learning.likelihood import Estimate
 from paramagnet.learning.meter import Meter, Progress
-from paramagnet.rbm import RBM, Rng
+from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import FloatArray, GaussianUnit
 
 N_SAMPLES = 1000  # chains of an estimate, unless told otherwise
@@ -84,13 +85,14 @@ def estimate_log_partition(
     n_threads : None takes all cores; the result is the same for any number, bit for bit. PyTorch has its own.
     progress : called now and then with the fraction that is done; what it raises ends the run
     """
-    if method not in METHODS:
-        raise ValueError(f"`method` must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
-    if marginalize not in ("auto", "hidden", "visible"):
-        raise ValueError(f"`marginalize` must be 'auto', 'hidden' or 'visible', got {marginalize!r}.")
+    as_choice(method, "method", METHODS)
+    as_choice(marginalize, "marginalize", ("auto", "hidden", "visible"))
+    as_callable(progress, "progress", "the fraction that is done")
+    as_rbm(rbm, "rbm")
     engine = as_engine(device, rbm.visible, rbm.hidden)
     n_samples = as_count(n_samples, "n_samples")
-    n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
+    require_memory(32 * n_samples, "n_samples", n_samples)
+    n_threads = None if n_threads is None else as_threads(n_threads)
     temperatures = _as_temperatures(schedule, as_count(n_temperatures, "n_temperatures"))
     base = _as_base(start, rbm)
     generator = as_generator(rng)
@@ -303,7 +305,10 @@ def _choose_layer(marginalize: str, rbm: RBM) -> str:
 def _as_temperatures(schedule: str | npt.ArrayLike, n_temperatures: int) -> FloatArray:
     if isinstance(schedule, str):
         if schedule != "linear":
-            raise ValueError(f"`schedule` must be 'linear' or an array of temperatures, got {schedule!r}.")
+            raise ValueError(
+                f"`schedule` must be 'linear' or an array of temperatures, got {shown(schedule)}."
+            )
+        require_memory(32 * n_temperatures, "n_temperatures", n_temperatures)
         return np.linspace(0.0, 1.0, n_temperatures + 1)
     temperatures = as_reals(schedule, "schedule")
     if temperatures.ndim != 1 or temperatures.size < 2:
@@ -327,7 +332,7 @@ def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
     """The visible bias of the independent model."""
     if isinstance(start, str):
         if start != "uniform":
-            raise ValueError(f"`start` must be 'uniform' or means of the visible units, got {start!r}.")
+            raise ValueError(f"`start` must be 'uniform' or means of the visible units, got {shown(start)}.")
         return np.zeros(rbm.n_visible)
     means = as_reals(start, "start")
     if means.shape != (rbm.n_visible,):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from paramagnet._arrays import shown
 from paramagnet.units import BinaryUnit
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 KERNELS = "cpu"
 ON_PROCESSOR = "torch:cpu"
-_GRAPHICS = re.compile(r"cuda(:\d+)?|mps")
+_GRAPHICS = re.compile(r"cuda(:\d{1,4})?|mps")
 
 
 def as_engine(device: Any, *units: Any) -> TorchEngine | None:
@@ -25,12 +26,12 @@ def as_engine(device: Any, *units: Any) -> TorchEngine | None:
 
     ``units`` are the types it has to sample; PyTorch samples binary ones.
     """
-    name = str(device)
+    name = str(device) if isinstance(device, str) or type(device).__module__ == "torch" else ""
     if name == KERNELS:
         return None
     if name != ON_PROCESSOR and not _GRAPHICS.fullmatch(name):
         raise ValueError(
-            f"`device` must be 'cpu', 'torch:cpu', 'cuda', 'cuda:0' (1, ...) or 'mps', got {device!r}."
+            f"`device` must be 'cpu', 'torch:cpu', 'cuda', 'cuda:0' (1, ...) or 'mps', got {shown(device)}."
         )
     for unit in units:
         if not isinstance(unit, BinaryUnit):

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from paramagnet._checks import as_count, as_generator
+from paramagnet._arrays import require_memory
+from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_threads
 from paramagnet.kernels import enumeration, quadratic
 from paramagnet.learning.marginal import PairForm, count_enumerated, has_gaussian
 from paramagnet.learning.meter import Progress
-from paramagnet.rbm import RBM, Rng
+from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import BIT, SPIN, FloatArray, GaussianUnit, Unit
 
 LARGEST = 1e12  # parameter; the sums are true up to about 1e17
@@ -48,7 +49,7 @@ def log_partition(
     force : whether to go ahead if more than ten minutes are to be expected
     progress : called now and then with the fraction that is done
     """
-    n_threads = as_count(n_threads, "n_threads")
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
     if has_gaussian(rbm.visible, rbm.hidden):
         return pair_form(rbm).log_partition(n_threads, progress)
@@ -59,7 +60,7 @@ def exact_moments(
     rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
 ) -> Moments:
     """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly; the options are those of `log_partition`."""
-    n_threads = as_count(n_threads, "n_threads")
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
     if has_gaussian(rbm.visible, rbm.hidden):
         value, *arrays = pair_form(rbm).moments(n_threads, progress)
@@ -84,17 +85,24 @@ def sample_exact(
     Hidden states that go with them come from ``rbm.sample_h_given_v``. The other options are those of
     `log_partition`.
     """
-    n_samples = as_count(n_samples, "n_samples")
-    n_threads = as_count(n_threads, "n_threads")
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
+    n_samples, generator = as_count(n_samples, "n_samples"), as_generator(rng)
+    require_memory(16 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
     if has_gaussian(rbm.visible, rbm.hidden):
-        generator = as_generator(rng)
         states = pair_form(rbm).draw_binary(n_samples, generator, n_threads, progress)
         return states if isinstance(rbm.hidden, GaussianUnit) else rbm.sample_v_given_h(states, rng=generator)
     visible, _ = enumeration.draw_states(
-        *kernel_arguments(rbm), n_samples, as_generator(rng), n_threads=n_threads, progress=progress
+        *kernel_arguments(rbm), n_samples, generator, n_threads=n_threads, progress=progress
     )
     return visible
+
+
+def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -> tuple[RBM, int]:
+    """The arguments that all exact sums share."""
+    as_flag(force, "force")
+    as_callable(progress, "progress", "the fraction that is done")
+    return as_rbm(rbm, "rbm"), as_threads(n_threads)
 
 
 def sizes_of(rbm: RBM) -> tuple[int, int, Unit, Unit]:

@@ -20,14 +20,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator
+from paramagnet._arrays import as_array, as_float64, require_memory
+from paramagnet._checks import as_callable, as_count, as_generator, as_threads
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import draw, draw_and_list, list_changes
 from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.meter import Progress
-from paramagnet.rbm import RBM, Rng
+from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
@@ -326,8 +327,10 @@ def sample(
     """
     n_samples = as_count(n_samples, "n_samples")
     n_steps = as_count(n_steps, "n_steps", minimum=0)
-    n_threads = None if n_threads is None else as_count(n_threads, "n_threads")
-    _require_existence(rbm)
+    n_threads = None if n_threads is None else as_threads(n_threads)
+    as_callable(progress, "progress", "the fraction that is done")
+    _require_existence(as_rbm(rbm, "rbm"))
+    require_memory(12 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
     shape, generator = (n_samples, rbm.n_visible), as_generator(rng)
     if start is None:
         chains = Chains.start(rbm.visible, shape, generator)
@@ -364,15 +367,12 @@ def _require_existence(rbm: RBM) -> None:
 
 
 def _as_clamp(clamp: Any, shape: tuple[int, int], unit: Unit) -> tuple[npt.NDArray[np.bool_], Float32Array]:
-    try:
-        values = np.asarray(clamp, dtype=np.float64)
-        if values.shape not in (shape, shape[1:]):
-            raise ValueError
-    except (TypeError, ValueError):
+    values = as_float64(as_array(clamp, "clamp"))
+    if values.shape not in (shape, shape[1:]):
         raise ValueError(
-            f"`clamp` must be an array of shape {shape[1:]} or {shape}, got shape {np.shape(clamp)}. "
+            f"`clamp` must be an array of shape {shape[1:]} or {shape}, got shape {values.shape}. "
             "Put NaN where a unit is free."
-        ) from None
+        )
     held = ~np.isnan(values)
     if isinstance(unit, GaussianUnit):
         large = values[held & ~(np.abs(values) < LARGEST)]

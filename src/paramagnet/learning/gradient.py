@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count
+from paramagnet._checks import as_count, as_flag, as_threads
 from paramagnet.kernels import enumeration, hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.learning.blocks import n_blocks, run_blocks
 from paramagnet.learning.exact import check_cost, sizes_of
 from paramagnet.learning.gibbs import Chains, Layer, make_layers, run_sweeps
 from paramagnet.learning.marginal import PairForm, has_gaussian
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ class Exact:
     force: bool = False
 
     def __post_init__(self) -> None:
-        as_count(self.n_threads, "n_threads")
+        as_threads(self.n_threads)
+        as_flag(self.force, "force")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class PCD:
         as_count(self.n_steps, "n_steps")
         as_count(self.n_relax, "n_relax", minimum=0)
         if self.n_threads is not None:
-            as_count(self.n_threads, "n_threads")
+            as_threads(self.n_threads)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class CD:
     def __post_init__(self) -> None:
         as_count(self.n_steps, "n_steps")
         if self.n_threads is not None:
-            as_count(self.n_threads, "n_threads")
+            as_threads(self.n_threads)
 
 
 GradientSettings = Exact | PCD | CD
@@ -101,8 +102,9 @@ class Gradient:
 
 def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> Gradient:
     """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`."""
-    points = rbm.visible.as_states(data, "data", rbm.n_visible)
-    n_threads = as_count(n_threads, "n_threads")
+    points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
+    n_threads = as_threads(n_threads)
+    as_flag(force, "force")
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
     layout = Layout.of(rbm)
     parameters = layout.flatten(rbm)

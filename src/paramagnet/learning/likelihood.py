@@ -10,7 +10,7 @@ import numpy as np
 
 from paramagnet._checks import as_real
 from paramagnet.learning import exact
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray, GaussianUnit
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden fields held at a time
@@ -28,6 +28,11 @@ class Estimate:
     value: float
     error: float = 0.0
     n_effective: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("value", "error", "n_effective"):
+            if type(getattr(self, name)) is not float:
+                object.__setattr__(self, name, as_real(getattr(self, name), name, finite=False))
 
     def __float__(self) -> float:
         return self.value
@@ -58,7 +63,7 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
     log_partition : ``ln Z`` if it is known, a number or an `Estimate` whose error the result inherits; None
         computes it exactly
     """
-    points = rbm.visible.as_states(data, "data", rbm.n_visible)
+    points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
     if log_partition is None:
         log_z = Estimate(exact.log_partition(rbm))
     elif isinstance(log_partition, Estimate):

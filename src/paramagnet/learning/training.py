@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paramagnet._checks import as_count, as_generator, as_positive, as_real
+from paramagnet._arrays import as_array, shown
+from paramagnet._checks import as_callable, as_count, as_generator, as_path, as_positive, as_real
 from paramagnet.learning.checkpoint import Checkpoint, History, TrainState
 from paramagnet.learning.devices import KERNELS, as_engine
 from paramagnet.learning.exact import check_cost, estimate_seconds
@@ -29,6 +30,9 @@ from paramagnet.units import FloatArray
 if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
 
+
+MOST_EPOCHS = 10**9
+MOST_EVALUATED = 10**6
 
 logger = logging.getLogger(__name__)
 logger.addHandler(logging.NullHandler())
@@ -85,6 +89,7 @@ def train(
     checkpoint : file to keep the state in, or a `Checkpoint`
     """
     keep = _as_checkpoint(checkpoint)
+    as_callable(callback, "callback", "the state after every update")
     steps = training_steps(
         rbm,
         data,
@@ -135,11 +140,16 @@ def training_steps(
 
     The options are those of `train`. They are checked at once, before the first state is asked for.
     """
+    if not isinstance(rbm, (RBM, TrainState)):
+        raise ValueError(
+            f"`rbm` must be a machine, or the state of a run to go on with, got {shown(rbm)}. `initialize` "
+            "makes machines, `load_checkpoint` reads states."
+        )
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
-    epochs = as_count(epochs, "epochs", minimum=0)
+    epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_EPOCHS)
     engine = as_engine(device, layout.visible, layout.hidden)
     if not isinstance(optimizer, (Adam, SGD)):
-        raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {optimizer!r}.")
+        raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {shown(optimizer)}.")
     points = _as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
     settings = _as_gradient(gradient, layout, engine)
@@ -200,7 +210,7 @@ def _as_gradient(
         if isinstance(gradient, Exact) and engine is not None:
             logger.info("They are computed on the processor; `device` = %r is not used.", engine.name)
     if not isinstance(gradient, (Exact, PCD, CD)):
-        raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {gradient!r}.")
+        raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {shown(gradient)}.")
     if isinstance(gradient, Exact):
         check_cost(*sizes, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
     return gradient
@@ -209,7 +219,7 @@ def _as_gradient(
 def _as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
     if checkpoint is None:
         return None
-    keep = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    keep = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(as_path(checkpoint, "checkpoint"))
     keep.check()
     return keep
 
@@ -217,10 +227,18 @@ def _as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Ch
 def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
     if evaluate is None:
         evaluate = max(1, epochs // 50)
-    if np.ndim(evaluate) == 0:
+    wanted = "None, an integer or a sequence of integers"
+    epochs_named = as_array(evaluate, "evaluate", wanted)
+    if epochs_named.size > MOST_EVALUATED or epochs_named.ndim > 1:
+        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
+    if epochs_named.ndim == 0:
         every = as_count(evaluate, "evaluate")
+        if epochs // every > MOST_EVALUATED:
+            raise ValueError(
+                f"`evaluate` must name at most {MOST_EVALUATED} epochs, got every {every} of {epochs}."
+            )
         return frozenset((*range(0, epochs + 1, every), epochs))
-    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in np.asarray(evaluate).tolist()]
+    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in epochs_named.tolist()]
     if chosen and max(chosen) > epochs:
         raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
     return frozenset(chosen)

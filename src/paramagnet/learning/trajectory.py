@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator
+from paramagnet._arrays import require_memory, shown
+from paramagnet._checks import as_count, as_generator, as_threads
 from paramagnet.learning.annealing import anneal_chains, mean_weight
 from paramagnet.learning.blocks import run_blocks
 from paramagnet.learning.checkpoint import TrainState
@@ -72,6 +73,9 @@ class Trajectory:
 
     def __getitem__(self, index: int) -> Estimate:
         """The log-likelihood of one row, with its error."""
+        index = as_count(index, "index", minimum=-len(self))
+        if index >= len(self):  # this ends a loop over the rows, so it must be an IndexError
+            raise IndexError(f"`index` must be below {len(self)}, the number of rows, got {index}.")
         row = self.log_likelihood[index], self.error[index], self.n_effective[index]
         return Estimate(*map(float, row))
 
@@ -124,28 +128,34 @@ def log_likelihood_trajectory(
     n_steps = as_count(n_steps, "n_steps")
     restart = None if restart is None else as_count(restart, "restart")
     generator = as_generator(rng)
+    if not isinstance(states, Iterable) or hasattr(states, "shape"):  # an array is no run either
+        raise ValueError(f"`states` must be those of `training_steps`, got {shown(states)}.")
     states = iter(states)
     state = next(states, None)
     if state is None:
         raise ValueError("`states` must have at least one state, got none. Was the generator used before?")
-    if not isinstance(state, TrainState):
-        raise ValueError(
-            f"`states` must be those of `training_steps`, got a {type(state).__name__}. For one machine "
-            "there is `log_likelihood`."
-        )
+    layout = _as_state(state).layout
     points = _as_points(data, "data", state.rbm)
     held_out = None if validation is None else _as_points(validation, "validation", state.rbm)
+    n_chains = as_count(n_chains, "n_chains")
+    require_memory(24 * n_chains * (layout.n_visible + layout.n_hidden), "n_chains", n_chains)
     start = _Start(
         means=points.mean(axis=0),
-        n_chains=as_count(n_chains, "n_chains"),
+        n_chains=n_chains,
         n_temperatures=as_count(n_temperatures, "n_temperatures"),
-        n_threads=None if n_threads is None else as_count(n_threads, "n_threads"),
+        n_threads=None if n_threads is None else as_threads(n_threads),
         rng=generator,
     )
     population, started, n_starts = start.population(state.rbm), state.update, 1
     log_z = population.log_partition
     rows = [_measure(state, log_z, n_starts, points, held_out)]
-    for state in states:
+    for following in states:
+        state = _as_state(following)
+        if state.layout != layout:
+            raise ValueError(
+                f"`states` must be those of one run, got {shown(state.rbm)} after a machine of "
+                f"{layout.n_visible} {layout.visible} and {layout.n_hidden} {layout.hidden} units."
+            )
         for machine in _between(population.rbm, state.rbm, n_steps):
             population = population.resampled(generator).moved().reweighted(machine)
         log_z = _no_better(population.log_partition, log_z)
@@ -173,6 +183,15 @@ def log_likelihood_trajectory(
         n_effective=n_effective,
         state=state,
     )
+
+
+def _as_state(state: Any) -> TrainState:
+    if not isinstance(state, TrainState):
+        raise ValueError(
+            f"`states` must be those of `training_steps`, got a {type(state).__name__}. For one machine "
+            "there is `log_likelihood`."
+        )
+    return state
 
 
 def _no_better(now: Estimate, before: Estimate) -> Estimate:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet._checks import as_positive, as_reals
+from paramagnet._checks import as_positive, as_real, as_reals
 from paramagnet.theory.biases import Biases, SpreadLayer
 from paramagnet.theory.gaussian import GaussianLayer
 from paramagnet.theory.layer import Layer
@@ -129,9 +129,12 @@ def _make_layer(
 
 
 def make_ensemble(
-    beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any
+    beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any, empty: bool = False
 ) -> Ensemble:
-    """Check the arguments of a public function of the theory and bring them to one shape."""
+    """Check the arguments of a public function of the theory and bring them to one shape.
+
+    ``empty`` allows arrays without numbers.
+    """
     spreads = (b if isinstance(b, Biases) else None, c if isinstance(c, Biases) else None)
     for spread, argument in zip(spreads, ("b", "c"), strict=True):
         if spread is not None:
@@ -150,7 +153,18 @@ def make_ensemble(
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise ValueError(f"`beta`, `alpha`, `b` and `c` must broadcast to one shape, got {shapes}.") from None
+    if not (beta.size or empty):
+        raise ValueError(
+            f"`beta`, `alpha`, `b` and `c` must hold at least one number, got the shape {beta.shape}."
+        )
     return Ensemble(*units, beta, alpha, b, c, spread_v=spreads[0], spread_h=spreads[1])
+
+
+def as_bias(value: Any, argument: str) -> float:
+    """The bias of all units of a layer, under the name that a public function has for it."""
+    bias = as_real(value, argument)
+    _refuse_beyond(np.array([bias]), argument, -LARGEST_BIAS, LARGEST_BIAS)
+    return bias
 
 
 def _refuse_beyond(values: FloatArray, argument: str, low: float, high: float) -> None:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paramagnet._checks import as_flag
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
 from paramagnet.theory.roots import find_pair, find_root
@@ -351,6 +352,7 @@ def solve_saddle_point(
     Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is raised, or with
     ``throw=False`` a result returned that says so in ``status``.
     """
+    as_flag(throw, "throw")
     ensemble = make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c)
     solution = solve_ensemble(ensemble)
     if throw:

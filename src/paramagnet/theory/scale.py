@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paramagnet._checks import as_count, as_real
-from paramagnet.theory.ensemble import Ensemble, make_ensemble
+from paramagnet._checks import as_count
+from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
 from paramagnet.theory.formula import covers, evaluate_formula
 from paramagnet.theory.response import follow_beta, maximized, stability_number, state_of
 from paramagnet.theory.saddle import Solution, rough_overlap, solve_ensemble
@@ -304,7 +304,7 @@ def find_beta_max(
     """The maximum of the layer correlation of smallest beta, with its curvature, stability and status;
     never raises for want of one.
     """
-    given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c)
+    given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c, empty=True)
     shape = np.shape(given.alpha)
     ensemble, scale = given.raveled().standardized()
     ensemble = _without_tiny_biases(ensemble)
@@ -392,6 +392,6 @@ def weight_std(
     """
     n = as_count(n_visible, "n_visible")
     m = as_count(n_hidden, "n_hidden")
-    result = find_beta_max(m / n, visible=visible, hidden=hidden, c=as_real(hidden_bias, "hidden_bias"))
+    result = find_beta_max(m / n, visible=visible, hidden=hidden, c=as_bias(hidden_bias, "hidden_bias"))
     judge(result)
     return float(result.beta / np.sqrt(n + m))
