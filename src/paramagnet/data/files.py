@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from paramagnet.data.checks import existing_file
 from paramagnet.data.idx import parse_idx
 from paramagnet.data.numpy_files import read_numpy
 from paramagnet.data.parquet import read_parquet
@@ -28,7 +29,7 @@ def read_data(
     are as in `read_table`, but no cell may be missing. Values of NumPy's formats are neither changed nor
     checked.
     """
-    source = _existing_file(path)
+    source = existing_file(path)
     _check_header(header)
     if _kind(source) in (".npy", ".npz"):
         array, _ = read_numpy(source, name)
@@ -58,7 +59,7 @@ def read_table(
     Missing cells become NaN. Infinite numbers are an error. A compressed file that unpacks to more than 1 GiB
     is refused; the environment variable PARAMAGNET_MAX_BYTES sets another limit.
     """
-    source = _existing_file(path)
+    source = existing_file(path)
     _check_header(header)
     if _kind(source) not in (".npy", ".npz"):
         return _read(source, label=label, header=header)
@@ -67,19 +68,6 @@ def read_table(
     found = () if labels is None else ("labels in their own array",)
     codes, classes = (None, ()) if labels is None or label is False else encode_labels(labels)
     return _as_table(array, source, codes, classes, found)
-
-
-def _existing_file(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(f"`path` must be the path of a file, got {path!r}.")
-    if "\0" in (text := str(os.fspath(path))):
-        raise ValueError(f"`path` must not hold the character 0, got {text!r}.")
-    source = Path(text)
-    if not source.exists():
-        raise FileNotFoundError(f"`path` does not exist: {source}.")
-    if not source.is_file():
-        raise ValueError(f"`path` must be a regular file: {source}.")
-    return source
 
 
 def _check_header(header: Any) -> None:
