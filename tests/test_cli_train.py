@@ -223,3 +223,19 @@ def test_resuming_with_another_machine_is_refused(folder):
         run(*BASIC, "--hidden-units", 4, "--resume")
     with pytest.raises(ValueError, match="`--optimizer` must be that of the run to go on with"):
         run(*BASIC, "--learning-rate", 0.5, "--resume")
+
+
+def test_the_learning_rate_that_nobody_asked_for(folder):
+    """0.001, of adam; so that Adam's first step moves every parameter by that much, whatever its gradient."""
+    run(*BASIC[:5], 1, *BASIC[6:])
+    rbm, default = RBM.load("model.safetensors"), load_checkpoint("model.checkpoint.safetensors")
+    assert default.settings["optimizer"].startswith("Adam(learning_rate=0.001,")
+    start = paramagnet.initialize(6, 3, rng=np.random.default_rng(1))
+    assert np.abs(rbm.weights - start.weights) == pytest.approx(np.full((6, 3), 0.001), rel=1e-3)
+    points = np.load("spins.npy").astype(float)
+    for optimizer in ({}, {"optimizer": paramagnet.Adam()}, {"optimizer": paramagnet.Adam(0.001)}):
+        result = paramagnet.train(start, points, epochs=1, rng=0, **optimizer)
+        assert np.array_equal(result.rbm.weights, rbm.weights)
+        assert np.array_equal(result.rbm.visible_bias, rbm.visible_bias)
+    *_, last = paramagnet.training_steps(start, points, epochs=1, rng=0)
+    assert np.array_equal(last.rbm.weights, rbm.weights)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import paramagnet as pm
 from paramagnet.cli import app
-from paramagnet.experiments.cells import BETA_MAX, Start, setting_of
-from paramagnet.experiments.compare import InitializationComparison, rank_starts
+from paramagnet.experiments.cells import BETA_MAX, Start, Summary, setting_of
+from paramagnet.experiments.compare import InitializationComparison, Standing, rank_starts
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.writers import to_csv
 
@@ -199,3 +199,40 @@ def test_starts_with_failed_trials_come_last():
 def test_a_share_must_leave_points_on_both_sides(points, share):
     with pytest.raises(ValueError, match="`held_out` must leave points to learn and points to measure on"):
         pm.compare_initializations(points, 2, held_out=share, epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("n_trials", "errors"), [(2, 12.7062), (3, 4.3027), (5, 2.7764), (11, 2.2281), (1001, 1.9623)]
+)
+def test_equality_is_judged_at_95_percent_of_both_tails(n_trials, errors):
+    """The 97.5 % quantiles of Student's distribution, from a printed table."""
+    for factor, equal in ((0.999, True), (1.001, False)):
+        behind = Summary(factor * errors * 0.1, 0.1 * math.sqrt(n_trials), n_trials)
+        assert behind.error == pytest.approx(0.1)
+        assert Standing(HALF, 0.3, behind, behind, behind).equals_best == equal
+    values = np.linspace(
+        -1.0, 1.0, n_trials
+    )  # the same from the records on: a lead, and a spread over trials
+    lead = errors * np.std(values, ddof=1) / math.sqrt(n_trials)
+    for factor, clear in ((0.999, False), (1.001, True)):
+        found = comparison({BETA_MAX: np.zeros(n_trials), HALF: values - factor * lead})
+        assert (found.best, found.clear) == (BETA_MAX, clear)
+
+
+def test_no_difference_at_all_is_equality():
+    behind = Summary(0.0, 0.0, 3)
+    assert Standing(HALF, 0.3, behind, behind, behind).equals_best
+
+
+def test_the_learning_rate_that_nobody_asked_for(points):
+    """0.001, as in the paper; the command has the same."""
+    from typer.main import get_command
+
+    options = {"gains": (1.0,), "schemes": (), "epochs": 2, "trials": 1}
+    ours, same, other = (
+        pm.compare_initializations(points, 3, **options, **rate).records[0].log_likelihood
+        for rate in ({}, {"learning_rate": 0.001}, {"learning_rate": 0.002})
+    )
+    assert ours == same != other
+    (rate,) = (p for p in get_command(app).commands["compare"].params if p.name == "learning_rate")
+    assert rate.default == 0.001

@@ -75,7 +75,7 @@ def test_csv_of_one_row_or_one_column_stays_a_table(tmp_path):
         ("1,2;3\n4,5;6\n7;8,9\n", "must"),
         (
             "0,5;1,5\n1,5;2,5\n",
-            "must hold numbers only, got '1,5' in line 2, column 1.*decimals with a point",
+            "must hold numbers only, got '0,5' in line 1, column 1.*decimals with a point",
         ),
         ("1,1e400\n2,3\n", "must hold finite numbers, got '1e400' in line 1, column 2"),
         ("a,b,class\n1,2,u\n3,-inf,v\n", "must hold finite numbers, got '-inf' in line 3, column 2"),
@@ -85,7 +85,7 @@ def test_csv_of_one_row_or_one_column_stays_a_table(tmp_path):
         ("once upon a time\nthere was\n", "must"),
         ("u\nv\n", "must hold"),
         ("1,a\n2,\n", "must have a label in every line, got '' in line 2, column 2"),
-        ("1,\x00\n2,3\n", "must hold numbers only"),
+        ("1,\x00\n2,3\n", "must be a text file in UTF-8; it holds the byte 0"),
     ],
 )
 def test_bad_csv_files_are_refused_in_words(tmp_path, text, words):
@@ -270,8 +270,13 @@ def test_arff(tmp_path):
         ("1.5,0,3,u", "1.5,0,3", "must have 4 numbers a line, got 3 in line 10"),
         ("1.5,0,3,u", "1.5,0,u,u", "must hold numbers"),
         ("1.5,0,3,u", "1e400,0,3,u", "must hold finite numbers, got '1e400' in line 10, column 1"),
-        ("1.5,0,3,u", "1.5,0,3,z", "has the label 'z', which its @attribute does not list"),
-        ("'v w'\n4", "'v w\n4", "has the label"),
+        (
+            "1.5,0,3,u",
+            "1.5,0,3,z",
+            "its {list} in the attribute 'kind', got 'z' in line 10, column 4; the list is u, v w, x",
+        ),
+        ("1.5,0,3,u", "1.5,2,3,u", "in the attribute 'flag', got '2' in line 10, column 2; the list is 0, 1"),
+        ("'v w'\n4", "'v w\n4", "in the attribute 'kind', got .'v w. in line 11, column 4"),
     ],
 )
 def test_bad_arff_is_refused(tmp_path, old, new, words):

@@ -1,9 +1,12 @@
 """The named data sets: counts, hashes, selection, thresholds, bounds. Local copies are needed for most."""
 
 import hashlib
+import math
 import os
 import pickle
+import struct
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,7 @@ import pytest
 from paramagnet.data.datasets import load_dataset
 from paramagnet.data.download import find_local
 from paramagnet.data.files import read_table
-from paramagnet.data.sources import SOURCES
+from paramagnet.data.sources import SOURCES, RemoteFile, SourceFile
 from paramagnet.data.summary import log_likelihood_bounds, summarize
 
 FOLDER = os.environ.get("PARAMAGNET_DATA")
@@ -250,3 +253,60 @@ def test_toy_has_nothing_held_out():
 
 
 TOY_HASH = "bdd3a8f73b4cecd1a185d2e1faadc0636f9f74811cdc4bffccb8f34a0ca6dc64"
+
+
+# The grey range of images is that of the file format, not that of the images at hand
+
+
+def write_images(folder, pixels):
+    """Files of a set of images called tiny, and its entry in the list of sets."""
+    n_points, height, width = pixels.shape
+    contents = {
+        "i-idx3-ubyte": struct.pack(">4B3I", 0, 0, 8, 3, n_points, height, width) + pixels.tobytes(),
+        "l-idx1-ubyte": struct.pack(">4BI", 0, 0, 8, 1, n_points) + bytes(i % 10 for i in range(n_points)),
+    }
+    files = []
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        files.append(SourceFile(name, digest, RemoteFile(name, digest, ())))
+    return replace(
+        SOURCES["mnist"],
+        name="tiny",
+        chosen=n_points - 10,
+        n_points=n_points,
+        n_features=height * width,
+        image_shape=(height, width),
+        files=tuple(files),
+    )
+
+
+def test_stochastic_images_are_drawn_by_the_range_of_their_bytes(tmp_path, monkeypatch):
+    shades = np.array([[0, 51, 102], [153, 204, 204]], dtype=np.uint8)  # 204 is the lightest, not white
+    pixels = np.broadcast_to(shades, (4010, 2, 3))
+    monkeypatch.setitem(SOURCES, "tiny", write_images(tmp_path, pixels))
+    drawn = load_dataset("tiny", binarize="stochastic", units="bit", data_dir=tmp_path)
+    assert drawn.binarizer.grey_range.tolist() == [[0.0], [255.0]]
+    expected = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.8])
+    errors = np.sqrt(expected * (1.0 - expected) / 4000.0)
+    assert (np.abs(drawn.data.mean(axis=0) - expected) <= 5.0 * errors).all()
+    assert drawn.held_out.mean() == pytest.approx(expected.mean(), abs=0.25)
+    thresholds = load_dataset("tiny", n_points=7, data_dir=tmp_path)  # other rules do not ask for it
+    assert thresholds.binarizer.grey_range is None
+
+
+def test_the_grey_range_of_every_set():
+    ranges = {name: source.grey_range for name, source in SOURCES.items()}
+    bytes_, digits = (0.0, 255.0), (0.0, 16.0)
+    assert ranges == {
+        "toy": None, "drybean": None, "ulc": None, "mnist": bytes_, "mnist-test": bytes_, "digits": digits,
+    }  # fmt: skip
+
+
+def test_stochastic_tables_take_the_range_of_each_feature(tmp_path):
+    """A file of the user's has no range of its own."""
+    points = np.array([[0.0, 10.0], [1.0, 30.0], [0.25, 15.0]] * 2000)
+    np.save(tmp_path / "a.npy", points)
+    drawn = load_dataset(tmp_path / "a.npy", binarize="stochastic", units="bit")
+    assert drawn.binarizer.grey_range.tolist() == [[0.0, 10.0], [1.0, 30.0]]
+    assert drawn.data[2::3].mean(axis=0) == pytest.approx([0.25, 0.25], abs=5.0 * math.sqrt(0.1875 / 2000.0))

@@ -82,6 +82,17 @@ def test_warns_where_replica_symmetry_is_broken():
         pm.beta_max_formula(20.0, -10.0)
 
 
+def test_one_broken_machine_among_many_is_enough_for_the_warning():
+    assert pm.find_beta_max(20.0, c=-10.0).stability < 0.0 < pm.find_beta_max(1.0, c=-1.0).stability
+    for alpha, c in (([1.0, 20.0, 1.0], [-1.0, -10.0, 0.0]), ([20.0, 1.0], [-10.0, -1.0])):
+        with pytest.warns(pm.ReplicaSymmetryWarning, match="`alpha` = 20, `c` = -10"):
+            many = pm.beta_max_formula(alpha, c)
+        assert many[c.index(-1.0)] == pytest.approx(pm.beta_max_formula(1.0, -1.0), abs=1e-14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pm.beta_max_formula([1.0, 2.0, 1.0], [-1.0, -2.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("alpha", "c", "words"),
     [

@@ -22,6 +22,8 @@ from paramagnet.experiments.win import (
     HINTON_DATA,
     ROOT,
     RULES,
+    Gap,
+    Placing,
     epochs_to_reach,
     level_of_share,
     missing_runs,
@@ -213,6 +215,57 @@ def test_planted_noise_is_paired(folder, tmp_path):
     assert placing.gap.error == pytest.approx(0.3 / math.sqrt(3.0))
     assert placing.wins
     assert not placing.is_best
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "tied"),
+    [
+        (0.0, 0.0, True),
+        (-1e-12, 0.0, False),
+        (-0.1, 0.1, True),  # just one standard error
+        (-0.1001, 0.1, False),
+        (-0.0999, 0.1, True),
+        (-0.2, 0.1, False),
+        (0.3, 0.1, True),  # ahead
+        (math.nan, 0.1, False),
+        (-0.1, math.nan, False),
+    ],
+)
+def test_a_tie_is_one_standard_error(contests, value, error, tied):
+    gap = Gap(value, error, TRIALS)
+    assert gap.tied == tied
+    assert Placing(contests[0], BETA_MAX, Start("hopfield"), gap).wins == tied
+    best = Placing(contests[0], BETA_MAX, BETA_MAX, gap)
+    assert best.wins  # whatever its error
+    assert best.is_best
+
+
+@pytest.mark.parametrize(("lead", "n_winners"), [(0.99, 2), (1.01, 1)])
+def test_ties_move_the_count_of_winners(tmp_path, lead, n_winners):
+    """Planted: beta_max is behind hopfield by a little less, or more, than one standard error."""
+    spec = read_spec("win/toy_rate3")
+    shifts = np.array([-0.3, 0.0, 0.3])
+    error = np.std(shifts, ddof=1) / math.sqrt(3.0)
+    with Store(tmp_path / "planted.jsonl") as store:
+        for run in spec.runs(trials=TRIALS):
+            record = record_of(run, spec.name)
+            if run.scheme == "layer-correlation" and run.gain == 1.0:
+                moved = 0.1 + shifts[run.trial] - lead * error  # 0.1: hopfield's lead in these records
+                record = replace(record, log_likelihood=tuple(v + moved for v in record.log_likelihood))
+            store.append(record)
+    contest = read_study(tmp_path)[0]
+    found = place(contest, (BETA_MAX, Start("hopfield")), 200)
+    assert found[BETA_MAX].gap.value == pytest.approx(-lead * error, abs=1e-4)  # records are rounded
+    assert found[BETA_MAX].gap.error == pytest.approx(error, abs=1e-4)
+    assert sum(placing.wins for placing in found.values()) == n_winners
+    assert sum(placing.is_best for placing in found.values()) == 1
+
+
+def test_of_equal_means_the_first_rule_is_best(contests):
+    contest = contests[0]
+    same = replace(contest, runs={**contest.runs, ROOT: contest.runs[BETA_MAX]})
+    assert same.best((ROOT, BETA_MAX), 200) == ROOT
+    assert same.best((BETA_MAX, ROOT), 200) == BETA_MAX
 
 
 def test_own_best_epoch(contests):

@@ -18,6 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
 MOST_THREADS = 4096
+_LONGEST_PATH = 4095  # bytes
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system in use
 
 
@@ -106,6 +107,7 @@ def as_path(value: Any, argument: str) -> Path:
     if not isinstance(text, str):
         raise ValueError(f"`{argument}` must be a path, a text or a pathlib.Path, got {shown(value)}.")
     try:
+        length = len(os.fsencode(text))
         longest = max(map(len, map(os.fsencode, Path(text).parts)), default=0)
     except UnicodeEncodeError:
         raise ValueError(
@@ -117,6 +119,10 @@ def as_path(value: Any, argument: str) -> Path:
         raise ValueError(
             f"`{argument}` must have names of at most {_LONGEST_NAME} bytes, got one of {longest}: "
             f"{shown(text)}."
+        )
+    if length > _LONGEST_PATH:
+        raise ValueError(
+            f"`{argument}` must be at most {_LONGEST_PATH} bytes long, got {length}: {shown(text)}."
         )
     return Path(text)
 

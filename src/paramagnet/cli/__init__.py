@@ -10,6 +10,7 @@ import typer
 from paramagnet._version import __version__
 from paramagnet.cli.beta_max import beta_max
 from paramagnet.cli.compare import compare
+from paramagnet.cli.console import say
 from paramagnet.cli.curve import curve
 from paramagnet.cli.data import app as data_app
 from paramagnet.cli.evaluate import evaluate
@@ -55,12 +56,12 @@ app.add_typer(data_app, name="data")
 
 
 def main() -> None:
-    """Run the command line; what is wrong with the input is said in one line, without a traceback."""
+    """Run the command line; what is wrong with the input is said in words, without a traceback."""
     try:
         app()
     except MemoryError:
-        typer.echo("paramagnet: not enough memory; ask for fewer units, points or samples.", err=True)
+        say("paramagnet: not enough memory; ask for fewer units, points or samples.", err=True)
         sys.exit(2)
     except (ValueError, OSError, ArithmeticError, RuntimeError) as error:
-        typer.echo(f"paramagnet: {error}", err=True)
+        say(f"paramagnet: {error}", err=True)
         sys.exit(2)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from paramagnet._checks import as_count
-from paramagnet.cli.console import Bar
+from paramagnet.cli.console import Bar, say
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import judge
 
@@ -48,7 +48,7 @@ def beta_max(
         warnings.simplefilter("always")
         judge(result)
     for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
+        say(f"warning: {warning.message}", err=True)
     sigma = float(result.beta / np.sqrt(n + m))
     simulated = None
     if check:

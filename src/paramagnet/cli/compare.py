@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paramagnet.cli.console import say
+
 if TYPE_CHECKING:
     from paramagnet.experiments.compare import InitializationComparison, Standing
     from paramagnet.experiments.sweep import SweepProgress
@@ -66,9 +68,9 @@ def compare(
         callback=_Lines().show,
     )
     for failure in comparison.failures:
-        typer.echo(f"failed: {failure}", err=True)
+        say(f"failed: {failure}", err=True)
     _print_table(comparison)
-    typer.echo(comparison.recommendation)
+    say(comparison.recommendation)
     if out is not None:
         _write(comparison, out)
 
@@ -129,7 +131,7 @@ def _write(comparison: InitializationComparison, out: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        typer.echo('no curves: figures need matplotlib, pip install "paramagnet[plot]".', err=True)
+        say('no curves: figures need matplotlib, pip install "paramagnet[plot]".', err=True)
         return
     from paramagnet.experiments.figures import draw_learning_curves
     from paramagnet.plots import save_figure

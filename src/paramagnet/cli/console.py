@@ -1,14 +1,66 @@
-"""Where tables are printed, and bars drawn."""
+"""Where tables and messages are printed, and bars drawn."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 import time
+from typing import IO
 
+import typer
 from rich.console import Console
 
 _PIPED_WIDTH = 140
 _STEPS = 1_000_000  # of a bar
 _BAR_SECONDS = 0.1  # between two updates of a bar: they must not cost anything
+_NARROWEST = 20  # columns; below that a terminal does not tell the truth
+# What stays in one line, to be copied: in backticks or quotation marks, or what pip is to install.
+_TOGETHER = re.compile(
+    r"""pip[ ]install[ ](?:'[^'\n]*'|"[^"\n]*"|\S+) | `[^`\n]+` | (?<!\w)(?:'[^'\n]*'|"[^"\n]*")(?!\w)""",
+    re.VERBOSE,
+)
+_COMMAND = re.compile(r"([\w ]+: )?paramagnet [a-z]")  # a line with a command
+
+
+def say(message: str, *, err: bool = False) -> None:
+    """Print a message, on a terminal wrapped between words; in a file or a pipe its lines stay whole."""
+    width = _terminal_width(sys.stderr if err else sys.stdout)
+    typer.echo(message if width is None else wrap(message, width), err=err)
+
+
+def wrap(message: str, width: int) -> str:
+    """``message`` in lines of at most ``width`` characters, broken between words only.
+
+    Quotations, file names in quotes and commands are not broken. One that is longer than a line, and a line
+    that is a command, are left to the terminal: it shows them in several lines, but copies them as one.
+    """
+    return "\n".join(_wrap_line(line, width) for line in message.split("\n"))
+
+
+def _wrap_line(line: str, width: int) -> str:
+    if len(line) <= width or _COMMAND.match(line):
+        return line
+    words = _TOGETHER.sub(lambda match: match[0].replace(" ", "\0"), line).split(" ")
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "\n".join(lines).replace("\0", " ")
+
+
+def _terminal_width(stream: IO[str]) -> int | None:
+    """The columns of the terminal that ``stream`` goes to; None if it goes elsewhere."""
+    try:
+        if not stream.isatty():
+            return None
+        said = os.environ.get("COLUMNS", "")
+        columns = int(said) if said.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):  # a stream without a number, or closed
+        return None
+    return columns if columns >= _NARROWEST else None
 
 
 def table_console() -> Console:

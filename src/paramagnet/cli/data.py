@@ -14,7 +14,9 @@ import numpy as np
 import typer
 
 from paramagnet.cli import data_text
+from paramagnet.cli.console import say
 from paramagnet.cli.flags import FlagGroup
+from paramagnet.cli.points import Header
 from paramagnet.rbm import writable_target, write_atomically
 
 if TYPE_CHECKING:
@@ -34,9 +36,6 @@ LabelColumn = Annotated[
     typer.Option("--label", help="Column of the labels: its name, or its number from 0 (-1: last)."),
 ]
 NoLabel = Annotated[bool, typer.Option("--no-label", help="All columns are data.")]
-Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
-]
 Points = Annotated[int | None, typer.Option(help="Points to select at random; else as in the paper, or all.")]
 Method = Annotated[str, typer.Option(help="otsu, median, stochastic, or a number: the threshold.")]
 Per = Annotated[
@@ -105,7 +104,7 @@ def info(
         typer.echo(json.dumps(data_text.as_json(name, content, summary)))
     else:
         for line in data_text.describe(name, content, summary):
-            typer.echo(line)
+            say(line)
     if plot is not None:
         data_text.draw(content, plot)
         typer.echo(f"figure: {plot}", err=as_json)
@@ -128,7 +127,7 @@ def fetch(
     for file in source.files:
         content = read_source_file(source, file, data_dir=data_dir, progress=_bar(file.remote.name))
         place = find_local(source, file, data_dir) or cache_folder() / source.folder / file.remote.name
-        typer.echo(f"{file.name}: {len(content)} bytes, sha256 {file.sha256[:16]}... is right, in {place}")
+        say(f"{file.name}: {len(content)} bytes, sha256 {file.sha256[:16]}... is right, in {place}")
 
 
 @app.command()
@@ -172,7 +171,7 @@ def binarize(
         with _plain_warnings():
             data = binarizer.apply(table.data, rng=seed)
         _write(out, data, table.feature_names, table.labels)
-        typer.echo(
+        say(
             f"{source}: {len(data)} points of {data.shape[1]} {binarizer.units} units, {binarizer.describe()}"
         )
     else:
@@ -180,7 +179,7 @@ def binarize(
         assert dataset.binarizer is not None
         binarizer = dataset.binarizer
         _write(out, dataset.data, dataset.feature_names, dataset.labels)
-        typer.echo(data_text.one_line(dataset))
+        say(data_text.one_line(dataset))
         if held_out is not None:
             _write(held_out, dataset.held_out, dataset.feature_names, dataset.held_out_labels)
             typer.echo(f"held out: {held_out}")
@@ -237,7 +236,7 @@ def _plain_warnings() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
+        say(f"warning: {warning.message}", err=True)
 
 
 def _bar(name: str) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paramagnet.cli.points import read_points
+from paramagnet.cli.points import Header, read_points
 from paramagnet.rbm import RBM
 
 if TYPE_CHECKING:  # imported where it is used: `paramagnet --help` must not load the kernels
@@ -24,6 +24,7 @@ def evaluate(
     samples: Annotated[int, typer.Option(help="Chains, where ln Z is estimated.")] = 1000,
     temperatures: Annotated[int, typer.Option(help="Temperatures, where ln Z is estimated.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Seed of the estimate.")] = None,
+    header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the log-likelihood of data under a machine, in nats per point.
@@ -31,7 +32,7 @@ def evaluate(
     It is exact where that takes at most ten minutes; else ln Z is estimated by mAIS, and the error is
     printed.
     """
-    from paramagnet.cli.console import Bar
+    from paramagnet.cli.console import Bar, say
     from paramagnet.learning.annealing import METHODS, estimate_log_partition
     from paramagnet.learning.blocks import count_cores
     from paramagnet.learning.exact import log_partition
@@ -40,7 +41,7 @@ def evaluate(
     if method not in ("auto", "exact", *METHODS):
         raise ValueError(f"`--method` must be auto, exact or one of {', '.join(METHODS)}, got {method!r}.")
     rbm = RBM.load(model)
-    points = read_points(data, rbm.visible.name)
+    points = read_points(data, rbm.visible.name, header)
     n_threads = count_cores()
     method, why = _choose(method, rbm, n_threads)
     if method == "exact":
@@ -61,11 +62,11 @@ def evaluate(
         typer.echo(json.dumps(_record(estimate, log_z, method, why, len(points)), allow_nan=False))
     else:
         how = "exact" if method == "exact" else f"{method}: {samples} samples, {temperatures} temperatures"
-        typer.echo(f"log-likelihood: {show_estimate(estimate)} nats per point ({len(points)} points, {how})")
+        say(f"log-likelihood: {show_estimate(estimate)} nats per point ({len(points)} points, {how})")
         typer.echo(f"log Z: {show_estimate(log_z)}")
-        typer.echo(f"method: {method}, {why}")
+        say(f"method: {method}, {why}")
     if not estimate.trusted:
-        typer.echo(
+        say(
             f"Do not trust this: {log_z.n_effective:.3g} effective samples. "
             "Try more `--temperatures`, then more `--samples`.",
             err=True,

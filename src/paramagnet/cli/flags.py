@@ -24,7 +24,9 @@ _OPTIONS = {
     "b": "visible_bias",
     "c": "hidden_bias",
 }
-_NAME = re.compile(r"`([a-z_]+)`")
+_NAME = re.compile(r"`([a-z_]+)(=True|=False)?`")
+# Where a command has no flag for the header of a .csv: how to be rid of the question.
+_CONVERT = "paramagnet data binarize IN OUT.npy"
 
 
 class FlagGroup(TyperGroup):
@@ -42,11 +44,15 @@ class FlagGroup(TyperGroup):
 
 
 def _flags_of(command: Any) -> dict[str, str]:
-    """How each parameter of a command is written: ``--n-samples``, ``DATA``."""
+    """How each parameter of a command is written: ``--n-samples``, ``DATA``; of one that can be denied also
+    ``--no-header``, as ``header=False``.
+    """
     flags = {}
     for parameter in command.params:
         option = parameter.param_type_name == "option"
         flags[parameter.name] = parameter.opts[0] if option else (parameter.metavar or parameter.name.upper())
+        if option and parameter.secondary_opts:
+            flags[f"{parameter.name}=False"] = parameter.secondary_opts[0]
     return flags
 
 
@@ -57,8 +63,12 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
     """
 
     def replace(match: re.Match[str]) -> str:
-        name = match[1]
+        name, value = match[1], match[2]
         flag = flags.get(name) or flags.get(_OPTIONS.get(name, ""))
+        if value == "=False":
+            flag = flags.get(f"{name}=False")
+        if flag is None and name == "header" and value:
+            flag = f"{_CONVERT} {'--header' if value == '=True' else '--no-header'}"
         if flag is not None:
             return f"`{flag}`"
         if name == "path":

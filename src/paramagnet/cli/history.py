@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import typer
 
+from paramagnet.cli.console import say
+
 if TYPE_CHECKING:
     from paramagnet.learning.checkpoint import Record
     from paramagnet.learning.training import TrainResult
@@ -47,7 +49,7 @@ def print_history(result: TrainResult) -> None:
     typer.echo(f"{line} ({result.state.seconds:.1f} s)")
     doubtful = [str(record.epoch) for record in records if not _trusted(record)]
     if doubtful:
-        typer.echo(
+        say(
             f"Do not trust the log-likelihood at epoch {', '.join(doubtful)}: too few effective samples. "
             "`paramagnet evaluate` takes more `--temperatures` and `--samples`.",
             err=True,

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import typer
 
+from paramagnet.cli.console import say
 from paramagnet.units import FloatArray, GaussianUnit, as_unit
 
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
+]
 
-def read_points(path: Path, units: str) -> FloatArray:
-    """The points in a file.
+
+def read_points(path: Path, units: str, header: bool | None = None) -> FloatArray:
+    """The points in a file; ``header`` says whether the first line of a .csv is one.
 
     Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
     """
     from paramagnet.data.files import read_data, read_table
 
-    points = read_data(path)
-    if path.suffix not in (".npy", ".npz") and (labels := read_table(path).label_column) is not None:
-        typer.echo(f"{path}: column {labels + 1} holds labels and is left out.", err=True)
+    points = read_data(path, header=header)
+    numpy = path.suffix.lower() in (".npy", ".npz")
+    if not numpy and (labels := read_table(path, header=header).label_column) is not None:
+        say(f"{path}: column {labels + 1} holds labels and is left out.", err=True)
     if points.ndim != 2:
         raise ValueError(
             f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
@@ -43,9 +50,7 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     for other in ("bit", "spin"):
         levels = as_unit(other, "units").levels
         if set(found) <= set(levels):
-            typer.echo(
-                f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True
-            )
+            say(f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True)
             return np.where(np.isnan(points), np.nan, np.where(points == levels[1], high, low))
     shown = ", ".join(f"{value:g}" for value in found[:5]) + (", ..." if found.size > 5 else "")
     raise ValueError(

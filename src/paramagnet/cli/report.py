@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paramagnet.cli.console import say
+
 if TYPE_CHECKING:
     from paramagnet.experiments.sheet import Lines, Sheet
     from paramagnet.experiments.store import RunRecord
@@ -73,9 +75,7 @@ def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
         _print_sheet(sheet)
     has_matplotlib = _has_matplotlib()
     if not has_matplotlib:
-        typer.echo(
-            'the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True
-        )
+        say('the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True)
     report(results, results / "report.html", None, None, has_matplotlib)
 
 
@@ -93,7 +93,7 @@ def _print_verdicts(records: Sequence[RunRecord]) -> None:
 
     for verdict in judge_results(records):
         if verdict.comparisons:
-            typer.echo(
+            say(
                 f"Table {verdict.table.number}: {verdict.n_agreeing} of {len(verdict.comparisons)} "
                 "differences to beta_max agree with the paper's"
             )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paramagnet.cli.console import say
+
 if TYPE_CHECKING:
     from paramagnet.experiments.executors import Executor
     from paramagnet.experiments.plan import Stage
@@ -97,7 +99,7 @@ def reproduce(
                     break
                 n_failed += _run_stage(stage, quick and trials is None, executor, out, state, deadline)
     except KeyboardInterrupt:
-        typer.echo("interrupted: the same command goes on from here.", err=True)
+        say("interrupted: the same command goes on from here.", err=True)
         raise typer.Exit(130) from None
     finally:
         executor.shutdown()
@@ -142,7 +144,7 @@ def _make_executor(jobs: int | None, scheduler: str | None) -> Executor:
     if jobs is None:
         jobs = count_cores()
         if jobs > 1 and importlib.util.find_spec("loky") is None:
-            typer.echo("one process only: more need loky, pip install 'paramagnet[sweep]'.", err=True)
+            say("one process only: more need loky, pip install 'paramagnet[sweep]'.", err=True)
             jobs = 1
     return local_executor(jobs)
 
@@ -188,7 +190,7 @@ def _report(name: str, result: SweepResult) -> None:
         f"{name}: {result.done} of {result.total} runs, {result.new} new in {_duration(result.seconds)}"
     )
     for message in result.failures.values():
-        typer.echo(f"failed: {message}", err=True)
+        say(f"failed: {message}", err=True)
 
 
 def _duration(seconds: float) -> str:

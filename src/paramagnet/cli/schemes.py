@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
 
 from paramagnet.initializers import SchemeReport, compare_schemes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+_WIDE = 112  # columns of the terminal for all columns of the table
+_NAME_WIDTH = 18  # of the columns with words
+_NUMBERS = ("sigma", "/ ours", "/ critical", "q_v", "q_h", "correlation")
+_NUMBERS_NARROW = ("sigma", "/ ours", "correlation")
+_NOTES = (
+    "/ ours: sigma over that of layer-correlation in the same unit types.",
+    "/ critical: the coupling, in spin language, over the critical (nm)^(-1/4).",
+    "correlation: between the layers, over its maximum; a dash where that is infinite.",
+    "Packages with unit types of their own are judged in those, at zero bias.",
+)
 
 
 def schemes(
@@ -27,31 +43,38 @@ def schemes(
     if as_json:
         typer.echo(json.dumps([_record(report) for report in reports]))
         return
-    from rich.table import Table
-
     from paramagnet.cli.console import table_console
 
-    title = (
-        f"Initial scales for {visible_units} x {hidden_units} units, {visible}-{hidden}, c = {hidden_bias:g}"
+    console = table_console()
+    console.print(
+        f"Initial scales for {visible_units} x {hidden_units} units, {visible}-{hidden}, c = {hidden_bias:g}",
+        style="italic",
     )
-    table = Table(title=title, caption_justify="left")
-    table.add_column("scheme")
-    table.add_column("units")
-    for heading in ("sigma", "/ ours", "/ critical", "q_v", "q_h", "correlation"):
+    wide = console.width >= _WIDE
+    console.print(_table(reports, wide=wide))
+    for note in _NOTES if wide else (*_NOTES[:1], *_NOTES[2:]):
+        console.print(note, style="dim", markup=False, highlight=False)
+
+
+def _table(reports: Sequence[SchemeReport], *, wide: bool) -> Table:
+    """One row per scheme; where there is no room, without the overlaps and the critical coupling."""
+    from rich.table import Table
+
+    table = Table(padding=(0, 1) if wide else (0, 0))
+    table.add_column("scheme", min_width=_NAME_WIDTH, overflow="fold")
+    table.add_column("units", no_wrap=True)
+    for heading in _NUMBERS if wide else _NUMBERS_NARROW:
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("the machine it gives")
+    table.add_column("the machine it gives", min_width=_NAME_WIDTH)
     for i, report in enumerate(reports):
         if i and report.kind != reports[i - 1].kind:
             table.add_section()
         style = "bold green" if report.name == "layer-correlation" else None
-        table.add_row(*_cells(report), style=style)
-    table.caption = (
-        "/ ours: sigma over that of layer-correlation in the same unit types.\n"
-        "/ critical: the coupling, in spin language, over the critical (nm)^(-1/4).\n"
-        "correlation: between the layers, over its maximum; a dash where that is infinite.\n"
-        "Packages with unit types of their own are judged in those, at zero bias."
-    )
-    table_console().print(table)
+        name, units, *numbers, words = _cells(report)
+        shown = dict(zip(_NUMBERS, numbers, strict=True))
+        chosen = [shown[heading] for heading in (_NUMBERS if wide else _NUMBERS_NARROW)]
+        table.add_row(name, units, *chosen, words, style=style)
+    return table
 
 
 def _record(report: SchemeReport) -> dict[str, object]:

@@ -14,6 +14,8 @@ from paramagnet.theory.scale import beta_max
 if TYPE_CHECKING:
     from rich.console import Console
 
+_ALPHA_WIDTH, _CELL_WIDTH = 9, 17  # of the columns, with their borders
+
 
 def table(
     hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or both.")] = "both",
@@ -52,28 +54,30 @@ def _record(row: PaperBetaMax, value: float) -> dict[str, object]:
 
 
 def _print_grid(console: Console, kind: str, rows: list[PaperBetaMax], ours: object) -> None:
+    """The values of one kind of hidden units; on a narrow terminal some columns below the others."""
     from rich.table import Table
 
     values = np.asarray(ours)
-    grid = Table(
-        title=f"beta_max, spin visible and {kind} hidden units: ours (paper)", caption_justify="left"
-    )
-    grid.add_column("alpha", justify="right")
+    console.print(f"beta_max, spin visible and {kind} hidden units: ours (paper)", style="italic")
     biases = sorted({row.c for row in rows}, reverse=True)
-    for c in biases:
-        grid.add_column(f"c = {c:g}", justify="right", no_wrap=True)
-    for alpha in sorted({row.alpha for row in rows}):
-        cells = []
-        for c in biases:
-            (i,) = (i for i, row in enumerate(rows) if (row.alpha, row.c) == (alpha, c))
-            cells.append(_cell(rows[i], values[i]))
-        grid.add_row(f"{alpha:g}", *cells)
+    at_once = max(1, (console.width - _ALPHA_WIDTH) // _CELL_WIDTH)
+    for first in range(0, len(biases), at_once):
+        grid = Table()
+        grid.add_column("alpha", justify="right", no_wrap=True)
+        for c in biases[first : first + at_once]:
+            grid.add_column(f"c = {c:g}", justify="right", no_wrap=True)
+        for alpha in sorted({row.alpha for row in rows}):
+            cells = []
+            for c in biases[first : first + at_once]:
+                (i,) = (i for i, row in enumerate(rows) if (row.alpha, row.c) == (alpha, c))
+                cells.append(_cell(rows[i], values[i]))
+            grid.add_row(f"{alpha:g}", *cells)
+        console.print(grid)
     rounds = sum(f"{value:.3f}" == f"{row.beta_max:.3f}" for row, value in zip(rows, values, strict=True))
     note = f"{rounds} of {len(rows)} values round as printed"
     if rounds < len(rows):
         note += "; yellow: last decimal differs; red: misprint in the paper"
-    grid.caption = note
-    console.print(grid)
+    console.print(note, style="dim")
 
 
 def _cell(row: PaperBetaMax, value: float) -> str:

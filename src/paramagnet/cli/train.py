@@ -11,9 +11,9 @@ import numpy as np
 import typer
 
 from paramagnet._checks import as_real
-from paramagnet.cli.console import Bar
+from paramagnet.cli.console import Bar, say
 from paramagnet.cli.history import as_epochs, print_history, show_value
-from paramagnet.cli.points import read_points
+from paramagnet.cli.points import Header, read_points
 from paramagnet.plots import check_figure_path
 from paramagnet.rbm import RBM, writable_target
 from paramagnet.units import Unit, as_unit
@@ -58,6 +58,7 @@ def train(
         str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
+    header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the learning curve to this file.")] = None,
@@ -97,7 +98,7 @@ def train(
         )
     evaluated = as_epochs(evaluate_at, evaluate_every)
     biases = _as_bias(visible_bias)
-    points = read_points(data, visible)
+    points = read_points(data, visible, header)
     sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
     gradient = _choose_gradient(sizes, exact, pcd, chains, steps, threads)
     rng = np.random.default_rng(seed)
@@ -105,7 +106,7 @@ def train(
     if resume:
         start = _load_state(checkpoint, hidden_units, visible, hidden)
         if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
-            typer.echo("going on: biases, --scheme and --gain were settled at the start.", err=True)
+            say("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
             points.shape[1],
@@ -132,13 +133,13 @@ def train(
                 batch_size=batch_size,
                 weight_decay=weight_decay,
                 evaluate=evaluated,
-                validation=None if validation is None else read_points(validation, visible),
+                validation=None if validation is None else read_points(validation, visible, header),
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,
             )
     except KeyboardInterrupt:
-        typer.echo(_how_to_resume(progress.state, checkpoint), err=True)
+        say(_how_to_resume(progress.state, checkpoint), err=True)
         raise typer.Exit(130) from None
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_generator, as_real
+from paramagnet._arrays import shown
+from paramagnet._checks import as_generator, as_path, as_real
+from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
 
@@ -68,12 +70,12 @@ class Binarizer:
 
         ``rng`` is the seed or generator of "stochastic"; the other rules leave nothing to chance.
         """
-        table = _as_table(data, "data")
+        table = as_points(data, "data")
         return self.levels_of(self.partition(table, self.thresholds_of(table), rng=rng))
 
     def thresholds_of(self, data: npt.ArrayLike) -> FloatArray | None:
         """The thresholds that ``data`` get: the fitted ones, or one per point."""
-        table = _as_table(data, "data")
+        table = as_points(data, "data")
         fitted = self.thresholds if self.thresholds is not None else self.grey_range
         if self.per == "feature" and fitted is not None and fitted.shape[-1] != table.shape[1]:
             raise ValueError(
@@ -88,12 +90,13 @@ class Binarizer:
 
     def partition(
         self,
-        table: Array,
+        data: npt.ArrayLike,
         thresholds: FloatArray | None,
         *,
         rng: np.random.Generator | int | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Which values are high."""
+        """Which values of ``data`` are high, by the ``thresholds`` that `thresholds_of` gives."""
+        table = as_points(data, "data")
         if thresholds is None:
             return self._draw(table, as_generator(rng))
         if self.per == "point":
@@ -107,6 +110,10 @@ class Binarizer:
 
     def levels_of(self, high: npt.NDArray[np.bool_]) -> FloatArray:
         """The values of ``units`` for a partition."""
+        if not isinstance(high, np.ndarray) or high.dtype != np.bool_ or isinstance(high, np.ma.MaskedArray):
+            raise ValueError(
+                f"`high` must be an array of truth values, as `partition` gives it, got {shown(high)}."
+            )
         return np.where(high, self.units.high, self.units.low)
 
     def _draw(self, table: Array, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -134,7 +141,7 @@ class Binarizer:
             "units": self.units.name,
             **{name: None if array is None else array.tolist() for name, array in arrays.items()},
         }
-        target = Path(os.path.realpath(path))
+        target = Path(os.path.realpath(as_path(path, "path")))
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
         try:
             temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -145,8 +152,9 @@ class Binarizer:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Binarizer:
         """The binarizer that `save` wrote to ``path``."""
+        source = existing_file(path)
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = json.loads(source.read_text(encoding="utf-8"))
             if not isinstance(content, dict) or content.get("format") != _FORMAT:
                 raise ValueError(f"not of format {_FORMAT!r}")
             if content.get("version") != _VERSION:
@@ -159,7 +167,7 @@ class Binarizer:
                 _loaded(content, "grey_range", 2),
             )._checked()
         except (ValueError, TypeError, RecursionError) as error:
-            raise ValueError(f"`path` is no file of a binarizer: {os.fspath(path)} ({error}).") from None
+            raise ValueError(f"`path` is no file of a binarizer: {source} ({error}).") from None
 
     def _checked(self) -> Binarizer:
         if self.method not in (*METHODS, "fixed", "binary") or self.per not in PER:
@@ -208,11 +216,11 @@ def fit_binarizer(
     Data that hold nothing but 0 and 1, or -1 and 1, are binary already and keep their meaning. Otherwise a
     constant feature or point becomes low everywhere, with a `ConstantDataWarning`.
     """
-    table = _as_table(data, "data")
+    table = as_points(data, "data")
     unit = as_binary(units, "units")
     rule = check_method(method)
-    if per not in PER:
-        raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {per!r}.")
+    if not isinstance(per, str) or per not in PER:
+        raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {shown(per)}.")
     if rule == "fixed":
         return Binarizer("fixed", "all", unit, _frozen(np.array([float(method)])))
     middle = _middle_of_alphabet(table)
@@ -238,7 +246,7 @@ def check_method(method: str | float, argument: str = "method") -> str:
         if method not in METHODS:
             known = ", ".join(map(repr, METHODS))
             raise ValueError(
-                f"`{argument}` must be one of {known} or a number, the threshold, got {method!r}."
+                f"`{argument}` must be one of {known} or a number, the threshold, got {shown(method)}."
             )
         return method
     as_real(method, argument)
@@ -249,9 +257,11 @@ def _fit_grey_range(
     table: Array, per: str, unit: BinaryUnit, grey_range: tuple[float, float] | None
 ) -> Binarizer:
     if grey_range is not None:
+        if not isinstance(grey_range, (tuple, list, np.ndarray)) or len(grey_range) != 2:
+            raise ValueError(f"`grey_range` must be two numbers, black below white, got {shown(grey_range)}.")
         black, white = (as_real(edge, "grey_range") for edge in grey_range)
         if not black < white:
-            raise ValueError(f"`grey_range` must be two numbers, black below white, got {grey_range!r}.")
+            raise ValueError(f"`grey_range` must be two numbers, black below white, got {shown(grey_range)}.")
         return Binarizer("stochastic", "all", unit, None, _frozen(np.array([[black], [white]])))
     if per == "point":
         return Binarizer("stochastic", per, unit)
@@ -259,29 +269,6 @@ def _fit_grey_range(
     edges = np.array([values.min(axis=0), values.max(axis=0)], dtype=np.float64)
     _warn_constant(edges[0] == edges[1], "features" if per == "feature" else "data", unit)
     return Binarizer("stochastic", per, unit, None, _frozen(edges))
-
-
-def _as_table(data: npt.ArrayLike, argument: str) -> Array:
-    """``data`` as a table of finite numbers, bytes left as they are, all else float64."""
-    array = np.asarray(data)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"`{argument}` must be an array of real numbers, got dtype {array.dtype}.")
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(
-            f"`{argument}` must have shape (n_points, n_features) with at least one of each, "
-            f"got shape {array.shape}."
-        )
-    if array.dtype == np.uint8:
-        return array
-    table = array.astype(np.float64, copy=False)
-    if not np.isfinite(table).all():
-        row, column = np.argwhere(~np.isfinite(table))[0]
-        n_bad = int((~np.isfinite(table)).sum())
-        raise ValueError(
-            f"`{argument}` must be finite, found {n_bad} values that are not, the first in row {row}, "
-            f"column {column} ({table[row, column]}). Drop those points or fill them in."
-        )
-    return table
 
 
 def _frozen(array: FloatArray) -> FloatArray:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_generator
+from paramagnet._arrays import shown
+from paramagnet._checks import as_count, as_generator, as_path
 from paramagnet.data.binarize import Binarizer, check_method, fit_binarizer
 from paramagnet.data.download import PathLike, read_source_file
 from paramagnet.data.files import read_table
@@ -128,13 +129,16 @@ def load_dataset(
     if n_points is not None:
         n_points = as_count(n_points, "n_points")
     if not isinstance(name, (str, os.PathLike)):
-        raise ValueError(f"`name` must be the name of a set or the path of a file, got {name!r}.")
+        raise ValueError(f"`name` must be the name of a set or the path of a file, got {shown(name)}.")
+    path = as_path(name, "name")
+    if data_dir is not None:
+        data_dir = as_path(data_dir, "data_dir")
     source = SOURCES.get(os.fspath(name))
     if rng is None:
         rng = TOY_SEED if source and source.name == "toy" else SELECTION_SEED
     generator = as_generator(rng)
     if source is None:
-        table, provenance = _read_own(name, label, header)
+        table, provenance = _read_own(path, label, header)
     elif source.name == "toy":
         table, provenance = _draw_toy(n_points or source.chosen, generator), _provenance(source)
         n_points = None
@@ -212,12 +216,12 @@ def _provenance(source: Source) -> Provenance:
 # The user's own
 
 
-def _read_own(path: str | os.PathLike[str], label: Label, header: bool | None) -> tuple[Table, Provenance]:
-    if not Path(path).exists():
+def _read_own(path: Path, label: Label, header: bool | None) -> tuple[Table, Provenance]:
+    if not path.exists():
         known = ", ".join(map(repr, SOURCES))
-        raise ValueError(f"`name` must be one of {known}, or the path of a file, got {os.fspath(path)!r}.")
+        raise ValueError(f"`name` must be one of {known}, or the path of a file, got {str(path)[:1000]!r}.")
     table = read_table(path, label=label, header=header)
-    return table, Provenance(f"file {os.fspath(path)}", "unknown", "unknown")
+    return table, Provenance(f"file {path}", "unknown", "unknown")
 
 
 # The named sets

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet.data.limits import check_size
+
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _GZIP = b"\x1f\x8b"
 _MAX_DIMENSIONS = 8
+_MAX_RATIO = 1032  # of deflate: no gzip unpacks to more times its size
 
 
 class _Reader:
@@ -52,7 +55,10 @@ def parse_idx(content: bytes, source: str) -> npt.NDArray[Any]:
         kind = np.dtype(_TYPES[magic[2]])
         # Python's integers: the product of sizes that lie may exceed 64 bits. Nothing is reserved for it.
         expected = math.prod(shape) * kind.itemsize if len(shape) == n_dimensions else -1
-        body = reader.take(min(expected, 1032 * len(content) + 1)) if expected >= 0 else b""
+        possible = 0 <= expected <= _MAX_RATIO * len(content)
+        if possible:
+            check_size(expected, len(content), source)
+        body = reader.take(expected) if possible else b""
         if len(body) != expected or not reader.at_end():
             told = " x ".join(map(str, shape))
             raise ValueError(

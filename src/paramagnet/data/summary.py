@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet.data.checks import as_points
+
 _SHOWN = 5  # distinct values that are listed one by one
 
 
@@ -71,15 +73,28 @@ def summarize(data: npt.NDArray[Any]) -> Summary:
         n_missing=n_missing,
         constant=constant,
         n_duplicates=len(data) - len(_count_rows(data)),
-        bounds=log_likelihood_bounds(data) if binary else None,
+        bounds=_bounds(data) if binary else None,
     )
 
 
-def log_likelihood_bounds(data: npt.NDArray[Any]) -> Bounds:
-    """What binary ``data`` allow: ``sum_i [m ln m + (1-m) ln(1-m)]`` with ``m`` the share of the higher value
-    of feature ``i``, and ``sum_x p(x) ln p(x)`` with ``p`` the share of the points that equal ``x``.
+def log_likelihood_bounds(data: npt.ArrayLike) -> Bounds:
+    """What binary ``data``, ``(n_points, n_features)``, allow: ``sum_i [m ln m + (1-m) ln(1-m)]`` with ``m``
+    the share of the higher value of feature ``i``, and ``sum_x p(x) ln p(x)`` with ``p`` the share of the
+    points that equal ``x``.
     """
-    high = np.asarray(data) == np.max(data)
+    table = as_points(data, "data")
+    low, high = table.min(), table.max()
+    others = table[(table != low) & (table != high)]
+    if others.size:
+        raise ValueError(
+            f"`data` must have at most two values, got {low:g}, {others[0]:g} and {high:g}. Binarize them "
+            "first, for example with `fit_binarizer(data).apply(data)`."
+        )
+    return _bounds(table)
+
+
+def _bounds(data: npt.NDArray[Any]) -> Bounds:
+    high = data == np.max(data)
     share = high.mean(axis=0)
     inside = share[(share > 0.0) & (share < 1.0)]
     independent = float(np.sum(inside * np.log(inside) + (1.0 - inside) * np.log1p(-inside)))

@@ -80,15 +80,23 @@ def choose_label(
     if len(texts) > 1:
         raise ValueError(
             f"`path` must hold numbers and at most one column of labels, got text in columns "
-            f"{texts[0] + 1} and {texts[1] + 1}: {source}."
+            f"{texts[0] + 1} and {texts[1] + 1}: {source}. Remove the columns that are no numbers."
         )
     return texts[0] if texts else None
 
 
 def _asked(names: Sequence[str] | None, n_columns: int, label: str | int, source: str) -> int:
     if isinstance(label, str) and names is not None and label in names:
-        return list(names).index(label)
+        places = [i for i, name in enumerate(names) if name == label]
+        if len(places) > 1:
+            raise ValueError(
+                f"`label` must name one column, got {label!r}, the name of columns "
+                f"{', '.join(map(str, places))} (counted from 0): {source}. Give the number of the column."
+            )
+        return places[0]
     try:
+        if not isinstance(label, (str, int, np.integer)):
+            raise ValueError
         column = int(label)
     except ValueError:
         known = "there is no header" if names is None else f"the columns are {', '.join(names[:20])}"

@@ -6,13 +6,14 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet.kernels.precision import InexactSumError
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
 
 SECONDS_CHEAP = 1.0  # an exact gradient, or ln Z, that takes no longer is the default
-LARGEST = 1e12  # norm beyond which the parameters have diverged; exact sums are still true there
+LARGEST = 1e12  # norm beyond which the parameters have diverged
 
 Model = tuple[float, FloatArray]  # ln Z and the averages under the model, as one vector
 
@@ -114,13 +115,14 @@ class Run:
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
                 points = self.batch(order, batch)
-                with self.threads:
+                with self.threads, _inexact_is_divergence(state):
                     chains, average = self.average_model(state, points, model)
                     parameters, optimizer_state, slope = self.update(state, points, average)
                 model = None
                 records, ended = state.records, batch + 1 == n_batches
                 if ended and epoch + 1 in self.evaluated:
-                    log_z, model = self.log_partition(epoch + 1, parameters, chains)
+                    with _inexact_is_divergence(state):
+                        log_z, model = self.log_partition(epoch + 1, parameters, chains)
                     spent = state.seconds + time.perf_counter() - began
                     norm = float(np.linalg.norm(slope))
                     records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
@@ -226,6 +228,15 @@ class Run:
             seconds=seconds,
             error=log_z.error,
         )
+
+
+@contextmanager
+def _inexact_is_divergence(state: TrainState) -> Iterator[None]:
+    """Report parameters that are too large for exact sums as a divergence; ``state`` is the last good one."""
+    try:
+        yield
+    except InexactSumError as error:
+        raise DivergenceError(f"Training diverged in epoch {state.epoch + 1}. {error}", state) from error
 
 
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
