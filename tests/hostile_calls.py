@@ -193,22 +193,21 @@ def data_calls(folder: Path) -> Iterator[Call]:
     np.savez(archive, data=table, other=table)
     text.write_text("a,b,class\n1,2,x\n3,5,y\n4,0,x\n")
     existing = ("path", file)
-    yield Call("read_data", pm.read_data, {"path": existing, "name": ("anything", None)})
+    yield Call("read_data", pm.read_data, {"path": existing, "name": ("name?", None)})
     yield Call(
         "read_data of an archive", pm.read_data, {"path": ("path", archive), "name": ("choice?", "data")}
     )
     reading = {"label": ("label", None), "header": ("flag?", None)}
-    named = {"path": existing, **reading, "name": ("anything", None)}
+    named = {"path": existing, **reading, "name": ("name?", None)}
     yield Call("read_table", pm.read_table, named)
-    yield Call(
-        "read_table of text", pm.read_table, {"path": ("path", text), **reading, "name": ("anything", None)}
-    )
+    named = {"path": ("path", text), **reading, "name": ("name?", None)}
+    yield Call("read_table of text", pm.read_table, named, {"label": ("path",)})
     loading = {
         "name": ("path", text), "n_points": ("count?", 2), "units": ("unit", "spin"),
         "binarize": ("real", "median"), "rng": ("rng", 0), "per": ("choice?", None), **reading,
-        "data_dir": ("path?", None), "progress": ("anything", None),
+        "data_dir": ("folder?", None), "progress": ("anything", None),
     }  # fmt: skip
-    yield Call("load_dataset", pm.load_dataset, loading)
+    yield Call("load_dataset", pm.load_dataset, loading, {"name": ("path",), "label": ("path",)})
     fitting = {
         "data": ("states", table), "method": ("real", "otsu"), "per": ("choice", "feature"),
         "units": ("unit", "spin"), "grey_range": ("reals?", None),
@@ -230,9 +229,9 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
         "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("count", 0), "jobs": ("count", 1),
-        "folder": ("path?", None), "callback": ("callable?", None),
+        "folder": ("folder?", None), "callback": ("callable?", None),
     }  # fmt: skip
-    yield Call("compare_initializations", pm.compare_initializations, comparing, heavy=True)
+    yield Call("compare_initializations", pm.compare_initializations, comparing, {"data": ("path",)}, True)
 
 
 def installed(package: str) -> bool:

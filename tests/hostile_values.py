@@ -227,6 +227,8 @@ _TABLES = {
 }  # fmt: skip
 _VECTORS = {"vector", "long vector", "series", "3-d array", "nested list"}
 
+_NAMES = {"text", "nan in text", "number in text", "empty text", "long text", "lone surrogate", "null byte"}
+
 MAY_TAKE: dict[str, set[str]] = {
     "count": {"zero", "minus one"},
     "real": _NUMBERS,
@@ -241,6 +243,19 @@ MAY_TAKE: dict[str, set[str]] = {
     "unit": set(),
     "machine": set(),
     "path": {"text", "nan in text", "number in text", "junk file"},
+    "folder": {
+        "text",
+        "nan in text",
+        "number in text",
+        "empty text",
+        "folder",
+        "missing folder",
+        "junk file",
+    },
+    "label": {"None", "True", "zero", "minus one", *_NAMES},
+    "name": _NAMES,
+    "choices": {"empty list"},
+    "states of a run": set(),
     "callable": {"lambda", "class"},
     "rng": {"None", "zero", "2**70", "10**400", "10**5000", "empty list"},
     "anything": set(),

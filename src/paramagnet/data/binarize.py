@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_generator, as_path, as_real
+from paramagnet._checks import as_generator, as_path, as_real, as_reals
 from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
@@ -71,6 +71,7 @@ class Binarizer:
         ``rng`` is the seed or generator of "stochastic"; the other rules leave nothing to chance.
         """
         table = as_points(data, "data")
+        rng = None if rng is None else as_generator(rng)  # a wrong one is an error with every rule
         return self.levels_of(self.partition(table, self.thresholds_of(table), rng=rng))
 
     def thresholds_of(self, data: npt.ArrayLike) -> FloatArray | None:
@@ -142,6 +143,10 @@ class Binarizer:
             **{name: None if array is None else array.tolist() for name, array in arrays.items()},
         }
         target = Path(os.path.realpath(as_path(path, "path")))
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")
+        if target.exists() and not target.is_file():
+            raise ValueError(f"`path` must be a regular file or a new name, got {shown(path)}.")
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
         try:
             temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -223,6 +228,8 @@ def fit_binarizer(
         raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {shown(per)}.")
     if rule == "fixed":
         return Binarizer("fixed", "all", unit, _frozen(np.array([float(method)])))
+    if grey_range is not None:
+        grey_range = _as_grey_range(grey_range)
     middle = _middle_of_alphabet(table)
     if middle is not None:
         return Binarizer("binary", "all", unit, _frozen(np.array([middle])))
@@ -253,15 +260,18 @@ def check_method(method: str | float, argument: str = "method") -> str:
     return "fixed"
 
 
+def _as_grey_range(grey_range: Any) -> tuple[float, float]:
+    edges = as_reals(grey_range, "grey_range")
+    if edges.shape != (2,) or not edges[0] < edges[1]:
+        raise ValueError(f"`grey_range` must be two numbers, black below white, got {shown(grey_range)}.")
+    return float(edges[0]), float(edges[1])
+
+
 def _fit_grey_range(
     table: Array, per: str, unit: BinaryUnit, grey_range: tuple[float, float] | None
 ) -> Binarizer:
     if grey_range is not None:
-        if not isinstance(grey_range, (tuple, list, np.ndarray)) or len(grey_range) != 2:
-            raise ValueError(f"`grey_range` must be two numbers, black below white, got {shown(grey_range)}.")
-        black, white = (as_real(edge, "grey_range") for edge in grey_range)
-        if not black < white:
-            raise ValueError(f"`grey_range` must be two numbers, black below white, got {shown(grey_range)}.")
+        black, white = grey_range
         return Binarizer("stochastic", "all", unit, None, _frozen(np.array([[black], [white]])))
     if per == "point":
         return Binarizer("stochastic", per, unit)

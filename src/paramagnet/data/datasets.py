@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_count, as_generator, as_path
-from paramagnet.data.binarize import Binarizer, check_method, fit_binarizer
+from paramagnet._checks import as_choice, as_count, as_generator, as_path
+from paramagnet.data.binarize import PER, Binarizer, check_method, fit_binarizer
+from paramagnet.data.checks import existing_file
 from paramagnet.data.download import PathLike, read_source_file
 from paramagnet.data.files import read_table
 from paramagnet.data.idx import parse_idx
@@ -147,6 +148,7 @@ def load_dataset(
         n_points = source.chosen if n_points is None else n_points
     if per is None:
         per = source.per if source else "feature" if table.image_shape is None else "point"
+    as_choice(per, "per", PER)
     grey_range = source.grey_range if source and binarize == "stochastic" else None
     selected = _select(len(table.data), n_points, generator, source is not None and source.name == "toy")
     seeds = generator.integers(2**62, size=2)
@@ -220,7 +222,7 @@ def _read_own(path: Path, label: Label, header: bool | None) -> tuple[Table, Pro
     if not path.exists():
         known = ", ".join(map(repr, SOURCES))
         raise ValueError(f"`name` must be one of {known}, or the path of a file, got {str(path)[:1000]!r}.")
-    table = read_table(path, label=label, header=header)
+    table = read_table(existing_file(path, "name"), label=label, header=header)
     return table, Provenance(f"file {path}", "unknown", "unknown")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def read_data(
     checked.
     """
     source = existing_file(path)
-    _check_header(header)
+    _check_options(None, header, name)
     if _kind(source) in (".npy", ".npz"):
         array, _ = read_numpy(source, name)
         return np.ascontiguousarray(_as_numbers(array, source), dtype=np.float64)
@@ -61,7 +62,7 @@ def read_table(
     is refused; the environment variable PARAMAGNET_MAX_BYTES sets another limit.
     """
     source = existing_file(path)
-    _check_header(header)
+    _check_options(label, header, name)
     if _kind(source) not in (".npy", ".npz"):
         return _read(source, label=label, header=header)
     array, labels = read_numpy(source, name)
@@ -71,9 +72,16 @@ def read_table(
     return _as_table(array, source, codes, classes, found)
 
 
-def _check_header(header: Any) -> None:
+def _check_options(label: Any, header: Any, name: Any) -> None:
+    """Checked whatever the format, so that a slip shows with the first file."""
+    if not isinstance(label, (NoneType, bool, str, int, np.integer)):
+        raise ValueError(
+            f"`label` must be the name or the number of a column, False or None, got {shown(label)}."
+        )
     if header is not None and not isinstance(header, (bool, np.bool_)):
         raise ValueError(f"`header` must be True, False or None, got {shown(header)}.")
+    if not isinstance(name, (NoneType, str)):
+        raise ValueError(f"`name` must be the name of an array, a text, or None, got {shown(name)}.")
 
 
 def _kind(source: Path) -> str:

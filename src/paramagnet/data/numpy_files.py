@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from paramagnet._arrays import shown
 from paramagnet.data.limits import check_size
 from paramagnet.data.table import Array
 
@@ -107,7 +108,7 @@ def _unreadable(source: Path, reason: Any) -> str:
 def _choose(names: list[str], name: str | None, source: Path) -> str:
     if name is not None:
         if name not in names:
-            raise ValueError(f"`name` must be one of {names}, the arrays of {source}, got {name!r}.")
+            raise ValueError(f"`name` must be one of {names}, the arrays of {source}, got {shown(name)}.")
         return name
     if len(names) == 1:
         return names[0]

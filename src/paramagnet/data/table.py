@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._arrays import shown
+
 Array = npt.NDArray[Any]
 Label = str | int | bool | None  # None detects the column, False says there is none
 
@@ -101,11 +103,11 @@ def _asked(names: Sequence[str] | None, n_columns: int, label: str | int, source
     except ValueError:
         known = "there is no header" if names is None else f"the columns are {', '.join(names[:20])}"
         raise ValueError(
-            f"`label` must be the name or the number of a column, got {label!r}; {known}: {source}."
+            f"`label` must be the name or the number of a column, got {shown(label)}; {known}: {source}."
         ) from None
     if not -n_columns <= column < n_columns:
         raise ValueError(
             f"`label` must be a column from 0 to {n_columns - 1}, or from -{n_columns} to -1 from the end, "
-            f"got {column}: {source}."
+            f"got {shown(column)}: {source}."
         )
     return column % n_columns

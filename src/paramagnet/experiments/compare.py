@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from paramagnet._checks import as_count, as_real
+from paramagnet._arrays import as_array, require_memory, shown
+from paramagnet._checks import as_callable, as_choice, as_count, as_path, as_positive, as_real
+from paramagnet.data.binarize import check_method
+from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
 from paramagnet.experiments.cells import (
     GAINS,
@@ -37,13 +40,17 @@ from paramagnet.experiments.spec import DataSpec, LearningSpec, MeasurementSpec,
 from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.sweep import SweepProgress, run_sweep
 from paramagnet.experiments.tables import Column, Table, make_table
+from paramagnet.initializers import SCHEMES
 from paramagnet.learning.exact import estimate_seconds
 from paramagnet.learning.run import SECONDS_CHEAP
+from paramagnet.learning.training import MOST_EPOCHS
+from paramagnet.theory.ensemble import as_bias
 from paramagnet.units import GaussianUnit, as_unit
 
 RECORDS = "records.jsonl"
 QUANTILE = 0.975  # both tails together: 95 % confidence
 _CURVE = 12  # epochs of the learning curve
+_MOST_RUNS, _MOST_JOBS, _LARGEST_SEED = 10**6, 1024, 2**128 - 1
 
 
 @dataclass(frozen=True)
@@ -212,13 +219,23 @@ def compare_initializations(
     share = as_real(held_out, "held_out")
     if not 0.0 <= share < 1.0:
         raise ValueError(f"`held_out` must be at least 0 and below 1, got {held_out!r}.")
-    as_count(jobs, "jobs")
-    for argument, unit in (("visible", visible), ("hidden", hidden)):
-        if isinstance(as_unit(unit, argument), GaussianUnit):
-            raise ValueError(
-                f"`{argument}` must be 'spin' or 'bit', got {unit!r}: Gaussian units are not compared here. "
-                "`train` takes them, one start after the other."
-            )
+    visible, hidden = _as_units(visible, "visible"), _as_units(hidden, "hidden")
+    n_hidden, jobs = as_count(n_hidden, "n_hidden"), as_count(jobs, "jobs", maximum=_MOST_JOBS)
+    epochs = as_count(epochs, "epochs", maximum=MOST_EPOCHS)
+    trials = as_count(trials, "trials", maximum=_MOST_RUNS)
+    seed = as_count(seed, "seed", minimum=0, maximum=_LARGEST_SEED)
+    hidden_bias = _plain(hidden_bias, as_bias(hidden_bias, "hidden_bias"))
+    as_positive(as_real(learning_rate, "learning_rate"), "learning_rate")
+    learning_rate = _plain(learning_rate, float(learning_rate))
+    check_method(binarize, "binarize")
+    binarize = binarize if isinstance(binarize, str) else _plain(binarize, float(binarize))
+    gains, schemes = _as_gains(gains), _as_schemes(schemes)
+    if not gains and not schemes:
+        raise ValueError("`gains` and `schemes` must not both be empty, got nothing to compare.")
+    if trials * (len(gains) + len(schemes)) > _MOST_RUNS:
+        raise ValueError(f"`trials` must make at most {_MOST_RUNS} runs, got {trials} trials of each start.")
+    place = None if folder is None else _as_folder(folder)
+    as_callable(callback, "callback", "the progress after every run")
     with tempfile.TemporaryDirectory() as scratch:
         path = _as_file(data, Path(scratch))
         points = load_dataset(path, units=visible, binarize=binarize).data
@@ -228,7 +245,8 @@ def compare_initializations(
                 f"`held_out` must leave points to learn and points to measure on, got {held_out!r} of "
                 f"{len(points)}."
             )
-        exact = estimate_seconds(points.shape[1], as_count(n_hidden, "n_hidden")) <= SECONDS_CHEAP
+        require_memory(64 * points.shape[1] * n_hidden, "n_hidden", n_hidden)
+        exact = estimate_seconds(points.shape[1], n_hidden) <= SECONDS_CHEAP
         exact_z = exact or estimate_seconds(points.shape[1], n_hidden, gradient=False) <= SECONDS_CHEAP
         spec = Spec(
             name="comparison",
@@ -240,18 +258,18 @@ def compare_initializations(
             ),
             learning=LearningSpec(learning_rate, batch_size=batch_size, gradient="exact" if exact else "pcd"),
             measurement=MeasurementSpec(
-                (as_count(epochs, "epochs"),), curve=_CURVE, log_partition="exact" if exact_z else "mais"
+                (epochs,), curve=_CURVE, log_partition="exact" if exact_z else "mais"
             ),
             visible=visible,
             hidden=hidden,
             n_hidden=(n_hidden,),
             hidden_bias=(hidden_bias,),
-            gains=tuple(gains),
-            rivals=tuple(schemes),
+            gains=gains,
+            rivals=schemes,
             trials=trials,
             seed=seed,
         )
-        records, failures = _run(spec, Path(folder or scratch), jobs, callback)
+        records, failures = _run(spec, place or Path(scratch), jobs, callback)
     if not records:
         raise ArithmeticError(
             f"All runs failed; the first: {next(iter(failures.values()), 'no reason known')}"
@@ -264,20 +282,52 @@ def compare_initializations(
     )
 
 
+def _as_units(unit: Any, argument: str) -> str:
+    found = as_unit(unit, argument)
+    if isinstance(found, GaussianUnit):
+        raise ValueError(
+            f"`{argument}` must be 'spin' or 'bit', got {unit!r}: Gaussian units are not compared here. "
+            "`train` takes them, one start after the other."
+        )
+    return found.name
+
+
+def _plain(given: Any, number: float) -> Any:
+    """A number as it was given, if it is one of Python's: runs are told apart by their text."""
+    return given if type(given) in (int, float) else number
+
+
+def _as_gains(gains: Any) -> tuple[float, ...]:
+    array = as_positive(gains, "gains")
+    if array.ndim != 1:
+        raise ValueError(f"`gains` must be a sequence of positive numbers, got {shown(gains)}.")
+    given = gains if isinstance(gains, (list, tuple)) else array
+    return tuple(_plain(gain, float(number)) for gain, number in zip(given, array, strict=True))
+
+
+def _as_schemes(schemes: Any) -> tuple[str, ...]:
+    if not isinstance(schemes, (list, tuple)):
+        raise ValueError(f"`schemes` must be a list of names of schemes, got {shown(schemes)}.")
+    return tuple(as_choice(scheme, "schemes", SCHEMES) for scheme in schemes)
+
+
+def _as_folder(folder: Any) -> Path:
+    place = as_path(folder, "folder")
+    there = next(part for part in (place, *place.absolute().parents) if part.exists())
+    if not there.is_dir():
+        raise ValueError(f"`folder` must be a folder or a new name, got {str(place)!r}: {there} is a file.")
+    return place
+
+
 def _as_file(data: Any, scratch: Path) -> Path:
     if isinstance(data, (str, os.PathLike)):
-        path = Path(data)
+        path = as_path(data, "data")
         if not path.is_file():
             raise FileNotFoundError(f"`data` does not exist: {path}.")
         return path
-    array = np.asarray(data)
-    if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"`data` must be an array of numbers with two dimensions, or the path of a file, got shape "
-            f"{array.shape} and dtype {array.dtype}."
-        )
+    as_points(data, "data")
     path = scratch / "data.npy"
-    np.save(path, array)
+    np.save(path, as_array(data, "data"))  # in its own type: runs are told apart by the file's content
     return path
 
 
