@@ -6,7 +6,6 @@ with a stroke between them allow what either allows.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,8 +32,8 @@ class Call:
     heavy: bool = False  # takes more than some milliseconds
 
 
-_UNITS = {"visible": ("unit", "spin"), "hidden": ("unit", "bit")}
-_THEORY = {**_UNITS, "b": ("reals", 0.0), "c": ("reals", 0.0)}
+UNITS = {"visible": ("unit", "spin"), "hidden": ("unit", "bit")}
+_THEORY = {**UNITS, "b": ("reals", 0.0), "c": ("reals", 0.0)}
 _THREADS = {"n_threads": ("count", 1), "force": ("flag", False), "progress": ("callable?", None)}
 # Arguments that broadcast against each other blame each other.
 _BROADCAST = dict.fromkeys(("beta", "alpha", "b", "c"), ("beta", "alpha", "b", "c"))
@@ -64,7 +63,7 @@ def public_calls(folder: Path) -> Iterator[Call]:
 def theory_calls() -> Iterator[Call]:
     yield Call("gaussian", pm.gaussian, {"variance": ("real", 1.0)})
     yield Call("Biases", pm.Biases, {"values": ("reals", [0.5, 1.0]), "weights": ("reals?", None)})
-    sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **_UNITS}
+    sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
     yield Call("weight_std", pm.weight_std, {**sizes, **bias})
     yield Call("compare_schemes", pm.compare_schemes, {**sizes, **bias}, heavy=True)
@@ -102,7 +101,7 @@ def machine_calls(folder: Path) -> Iterator[Call]:
         "weights": ("reals", rbm.weights), "visible_bias": ("reals", 0.0), "hidden_bias": ("reals", 0.0),
     }  # fmt: skip
     fits = {"weights": ("visible_bias", "hidden_bias")}
-    yield Call("RBM", pm.RBM, {**parameters, **_UNITS}, fits)
+    yield Call("RBM", pm.RBM, {**parameters, **UNITS}, fits)
     v, h = ("layer", SPINS), ("layer", BITS[:, :2])
     yield Call("RBM.energy", rbm.energy, {"v": v, "h": h}, {"v": ("h",), "h": ("v",)})
     for name in ("free_energy", "field_h_given_v", "mean_h_given_v", "hidden_features"):
@@ -225,14 +224,10 @@ def data_calls(folder: Path) -> Iterator[Call]:
     yield Call("Binarizer.load", pm.Binarizer.load, {"path": ("path", saved)})
     yield Call("log_likelihood_bounds", pm.log_likelihood_bounds, {"data": ("states", SPINS)})
     comparing = {
-        "data": ("states|path", SPINS), "n_hidden": ("count", 2), **_UNITS, "hidden_bias": ("real", 0.0),
+        "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
         "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("count", 0), "jobs": ("count", 1),
         "folder": ("folder?", None), "callback": ("callable?", None),
     }  # fmt: skip
     yield Call("compare_initializations", pm.compare_initializations, comparing, {"data": ("path",)}, True)
-
-
-def installed(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None

@@ -227,7 +227,13 @@ _TABLES = {
 }  # fmt: skip
 _VECTORS = {"vector", "long vector", "series", "3-d array", "nested list"}
 
-_NAMES = {"text", "nan in text", "number in text", "empty text", "long text", "lone surrogate", "null byte"}
+_FILES = {"text", "nan in text", "number in text"}  # names of new files
+_NAMES = {*_FILES, "empty text", "long text", "lone surrogate", "null byte"}
+
+_TENSORS = {
+    "tensor", "tensor with gradient", "bfloat16 tensor", "float16 tensor with gradient", "complex tensor",
+    "nan tensor", "meta tensor",
+}  # fmt: skip
 
 MAY_TAKE: dict[str, set[str]] = {
     "count": {"zero", "minus one"},
@@ -242,20 +248,22 @@ MAY_TAKE: dict[str, set[str]] = {
     "choice": set(),
     "unit": set(),
     "machine": set(),
-    "path": {"text", "nan in text", "number in text", "junk file"},
-    "folder": {
-        "text",
-        "nan in text",
-        "number in text",
-        "empty text",
-        "folder",
-        "missing folder",
-        "junk file",
-    },
-    "label": {"None", "True", "zero", "minus one", *_NAMES},
+    "path": {"junk file", *_FILES},
+    "folder": {"empty text", "folder", "missing folder", "below a file", "junk file", *_FILES},
+    "label": {"None", "True", "zero", "minus one", "2**70", "10**400", "10**5000", *_NAMES},
     "name": _NAMES,
     "choices": {"empty list"},
     "states of a run": set(),
+    "tensor": _TENSORS,
+    "layer of tensors": _TENSORS,
+    "torch generator": {"None", "torch generator"},
+    "torch dtype": {"None", "torch dtype"},
+    "torch device": {"None", "torch device"},
+    "jax dtype": {"None"},
+    "jax key": {"jax key"},
+    "axis": {"zero", "minus one"},
+    "axes": {"zero", "minus one", "empty list"},
+    "names": {"list of text"},
     "callable": {"lambda", "class"},
     "rng": {"None", "zero", "2**70", "10**400", "10**5000", "empty list"},
     "anything": set(),
