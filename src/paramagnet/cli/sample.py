@@ -11,9 +11,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from paramagnet._files import writable_target, write_atomically
 from paramagnet.cli.points import as_levels
 from paramagnet.plots import FORMATS, check_figure_path
-from paramagnet.rbm import RBM, writable_target, write_atomically
+from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, GaussianUnit
 
 _ARRAYS = (".npy", ".npz", ".csv")

@@ -11,11 +11,12 @@ import numpy as np
 import typer
 
 from paramagnet._checks import as_real
+from paramagnet._files import writable_target
 from paramagnet.cli.console import Bar
 from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.points import read_points
 from paramagnet.plots import check_figure_path
-from paramagnet.rbm import RBM, writable_target
+from paramagnet.rbm import RBM
 from paramagnet.units import Unit, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels

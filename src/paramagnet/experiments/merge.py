@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from paramagnet._files import writable_target, write_atomically
 from paramagnet.experiments.store import RunRecord, Store, TornLineWarning, lock
-from paramagnet.rbm import writable_target, write_atomically
 
 # What differs from one execution of a run to the next.
 CIRCUMSTANCES = {"seconds", "version", "commit", "environment", "finished"}

@@ -223,7 +223,7 @@ class Spec:
         if self.table and self.table not in {table.key for table in PAPER_TABLES}:
             raise ValueError(f"`table` must be one of the paper's, got {self.table!r}. Leave it out.")
         as_count(self.trials, "trials")
-        as_count(self.seed, "seed", minimum=0)
+        as_count(self.seed, "seed", minimum=0, maximum=None)
 
     @property
     def settings(self) -> str:
