@@ -11,6 +11,8 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
+MOST_CHAINS = 10**7  # or samples, or temperatures: more would fill the memory
+MOST_SWEEPS = 10**9  # or epochs: more would never end
 
 
 def as_count(value: Any, argument: str, *, minimum: int = 1, maximum: int | None = LARGEST_COUNT) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paramagnet._checks import as_count, as_generator, as_positive, as_real
+from paramagnet._checks import MOST_SWEEPS, as_count, as_generator, as_positive, as_real
 from paramagnet.learning.checkpoint import Checkpoint, History, TrainState
 from paramagnet.learning.devices import KERNELS, as_engine
 from paramagnet.learning.exact import check_cost, estimate_seconds
@@ -150,7 +150,7 @@ def training_steps(
     The options are those of `train`. They are checked at once, before the first state is asked for.
     """
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
-    epochs = as_count(epochs, "epochs", minimum=0)
+    epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_SWEEPS)
     engine = as_engine(device, layout.visible, layout.hidden)
     if not isinstance(optimizer, (Adam, SGD)):
         raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {optimizer!r}.")
