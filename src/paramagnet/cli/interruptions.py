@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -12,6 +13,8 @@ import typer
 
 GO_ON = "interrupted: the same command goes on from here."
 AGAIN = "interrupted: nothing was written; the same command starts anew."
+
+_SECONDS = 0.05  # until a lost interruption is sent again
 
 
 class Terminated(KeyboardInterrupt):
@@ -26,7 +29,7 @@ def interruptible(say: Callable[[], str]) -> Iterator[None]:
     Ctrl-C and 143 after SIGTERM: 128 and the number of the signal.
     """
     try:
-        with _sigterm_raises():
+        with _sigterm_raises(), _nothing_lost():
             yield
     except KeyboardInterrupt as interruption:
         typer.echo(say(), err=True)
@@ -44,6 +47,49 @@ def _sigterm_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, former)
+
+
+@contextlib.contextmanager
+def _nothing_lost() -> Iterator[None]:
+    """An interruption that Python has to drop is sent once more.
+
+    What is raised in a callback from C, or in a finalizer, cannot be passed on: Python tells
+    `sys.unraisablehook` and goes on. LLVM makes such callbacks whenever a kernel is loaded.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = sys.unraisablehook
+    timers = []
+
+    def send_again(lost: sys.UnraisableHookArgs) -> None:
+        if not isinstance(lost.exc_value, KeyboardInterrupt):
+            former(lost)
+            return
+        number = signal.SIGINT
+        if isinstance(lost.exc_value, Terminated):
+            number = signal.SIGTERM
+            signal.signal(number, _terminate)  # it had been used up
+        timer = threading.Timer(_SECONDS, _send, (number,))
+        timer.daemon = True
+        timers.append(timer)
+        timer.start()
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
+        for timer in timers:
+            timer.cancel()
+
+
+def _send(number: int) -> None:
+    """Send a signal to the main thread, so that it wakes up if it waits; Windows has no such thing."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
