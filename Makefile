@@ -13,10 +13,6 @@ SWEEP_STAMP := $(VENV)/.installed-sweep
 GROUPS := --group test $(if $(filter all,$(subst $(comma), ,$(EXTRAS))),--group test-all)
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
-ifneq ($(wildcard ../shared/data),)
-export PARAMAGNET_DATA ?= $(abspath ../shared/data)
-endif
-
 .PHONY: demo test test-slow lint bench bench-peers docs tables sweep wheel clean
 
 demo: $(SWEEP_STAMP)

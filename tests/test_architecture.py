@@ -12,9 +12,10 @@ import pytest
 import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
-LEAVES = {"_checks", "_version"}
+LEAVES = {"_checks", "_files", "_version"}
 MAY_IMPORT = {
     "_checks": set(),
+    "_files": set(),
     "_version": set(),
     "kernels": set(),
     "units": set(),

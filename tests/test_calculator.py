@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,7 +23,9 @@ DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = DOCS / "site" / "calculator"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NODE = shutil.which("node")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+# Where a browser was installed for these tests, not finding it is a failure.
+REQUIRED = os.environ.get("PARAMAGNET_BROWSER") == "required"
+needs_chromium = pytest.mark.skipif(CHROMIUM is None and not REQUIRED, reason="no chromium is installed")
 ENGINES = [
     pytest.param("chromium", marks=needs_chromium),
     pytest.param("node", marks=pytest.mark.skipif(NODE is None, reason="no node is installed")),
@@ -88,6 +91,7 @@ def browse(tmp_path_factory):
     profile = tmp_path_factory.mktemp("chromium")
 
     def dump(fragment: str) -> str:
+        assert CHROMIUM is not None, "PARAMAGNET_BROWSER is 'required', but there is no chromium on the PATH"
         run = subprocess.run(
             [
                 CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

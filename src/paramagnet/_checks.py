@@ -10,9 +10,13 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 
+LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
+MOST_CHAINS = 10**7  # or samples, or temperatures: more would fill the memory
+MOST_SWEEPS = 10**9  # or epochs: more would never end
 
-def as_count(value: Any, argument: str, *, minimum: int = 1) -> int:
-    """``value`` as an integer of at least ``minimum``."""
+
+def as_count(value: Any, argument: str, *, minimum: int = 1, maximum: int | None = LARGEST_COUNT) -> int:
+    """``value`` as an integer of at least ``minimum`` and at most ``maximum``, None for no limit."""
     rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -22,6 +26,9 @@ def as_count(value: Any, argument: str, *, minimum: int = 1) -> int:
         raise ValueError(f"`{argument}` must be {rule}, got {value!r}.") from None
     if count < minimum:
         raise ValueError(f"`{argument}` must be {rule}, got {value!r}.")
+    if maximum is not None and count > maximum:
+        shown = repr(value) if count < 10**30 else f"a number of {count.bit_length()} bits"
+        raise ValueError(f"`{argument}` must be {rule} and at most {maximum}, got {shown}.")
     return count
 
 

@@ -143,6 +143,7 @@ def _record(run: Run, measured: Sequence[Record], **facts: Any) -> RunRecord:
         environment=environment(),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         settings=run.settings,
+        shown=tuple(sorted(set(run.measurement.epochs))),
         **facts,
     )
 

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from paramagnet.kernels import partition
 from paramagnet.kernels.partition import COLUMN_BITS, COLUMNS, LANES
+from paramagnet.kernels.precision import CERTAIN, check_averages, check_draws, check_logarithm
 from paramagnet.kernels.tables import LN2, Tables, make_tables
 
 FloatArray = npt.NDArray[np.float64]
@@ -237,11 +238,13 @@ def log_partition(
     """``log Z = log sum_{v, h} exp(b.v + c.h + v.w h)``.
 
     ``progress`` receives the finished fraction now and then, in the calling thread; what it raises ends the
-    sum.
+    sum. Parameters so large that rounding spoils the ninth digit raise `InexactSumError`.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
     sums, power = bits.sum_weights(n_threads, progress)
-    return math.fsum((math.log(sums.sum()), power * LN2, bits.tables.offset, bits.constant))
+    value = math.fsum((math.log(sums.sum()), power * LN2, bits.tables.offset, bits.constant))
+    check_logarithm(value, bits.tables.magnitude + abs(bits.constant))
+    return value
 
 
 def moments(
@@ -257,7 +260,7 @@ def moments(
     """``log Z, E[v], E[h], E[v h^T]``: with ``log Z`` its gradient with respect to all parameters.
 
     The sums give the weights in which summed unit ``j`` is low, so ``E[t_j] = 1 - P(t_j = 0)`` and
-    ``E[s_i t_j] = E[s_i] - P(s_i = 1, t_j = 0)``. ``progress`` as in `log_partition`.
+    ``E[s_i t_j] = E[s_i] - P(s_i = 1, t_j = 0)``. ``progress`` and errors as in `log_partition`.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
     tables, k, m, reference = bits.tables, bits.k, bits.m, 0
@@ -284,9 +287,14 @@ def moments(
 
     total = result[k, m]
     log_z = math.fsum((math.log(total), reference * LN2, tables.offset, bits.constant))
+    check_logarithm(log_z, tables.magnitude + abs(bits.constant))
     result /= total
     s = result[:k, m, None]
     low = result[:, :m] * tables.scale
+    if tables.magnitude > CERTAIN:
+        x_deviation = bits.x_step * float((s * (1.0 - s)).max())
+        y_deviation = bits.y_step * float((low[k] * (1.0 - low[k])).max())
+        check_averages(tables.magnitude, 2.0 * max(x_deviation, y_deviation))
     y = (bits.y_low + bits.y_step) - bits.y_step * low[k]
     # E[x y] with x = x_low + x_step s and y = y_high - y_step (1 - t)
     xy = (
@@ -317,6 +325,7 @@ def draw_states(
     conditional.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
+    check_draws(bits.tables.magnitude)
     sums = bits.sum_weights(n_threads, _share(progress, 0.0, 0.5))[0]
     counts = rng.multinomial(n_samples, sums / sums.sum())
     ends, hit = np.cumsum(counts), np.flatnonzero(counts)

@@ -5,11 +5,29 @@ weight ``exp(l.s + d.t + s.W t)``. The enumerated units are cut into rows ``a`` 
 
     sum_t exp(...) = exp(l_a.a + l_b.b) prod_j (1 + E_j(a) F_j(b)),  E_j = exp(d_j + a.W_a),  F_j = exp(b.W_b)
 
-needs ``2**(k/2)`` exponentials instead of ``2**k``. Range: factor ``j`` is divided by the geometric mean of
-its largest and its smallest value, so a product stays within ``exp(+-LIMIT / 2)`` as long as the logarithmic
-ranges of its factors add up to at most ``LIMIT``. Where they do not, the factors are cut into groups that do
-(the sums then split off powers of two after each group). Where a single factor is out of range, the tables
-hold the exponents themselves.
+needs ``2**(k/2)`` exponentials instead of ``2**k``. The range of the numbers decides between three tiers.
+
+Factor ``j`` is divided by the geometric mean of its largest and its smallest value. Let ``R`` be the sum of
+the logarithmic ranges of all factors: every product of scaled factors then lies within ``exp(+-R / 2)``. The
+largest linear term is taken out, so the linear weights lie between ``exp(-L)`` and 1, ``L = sum_i |l_i|``,
+and the sum over all states is at least ``exp(-R / 2)``.
+
+- Plain products, one group of factors, where ``R <= LIMIT`` and either ``R + L <= LIMIT`` or
+  ``R <= LIMIT / 2``. Let a state count if it has at least ``exp(-82)`` of the total: all states that do not,
+  2**60 at most, are together below ``exp(-40)`` of it. An intermediate product of a state that counts, its
+  linear weight times some factors of range ``x``, is at least ``exp(-L - x / 2)``, because the product only
+  has these parts, and at least ``exp(-R / 2 - 82 - (R - x) / 2)``, because the rest of the factors can raise
+  it by no more than ``exp((R - x) / 2)``. The larger of the two is smallest at ``x = R + 82 - L``, where it
+  is ``exp(-(R + L + 82) / 2)``; beyond ``L = R + 82`` it is smallest at ``x = 0``, where it is
+  ``exp(-R - 82)``. Both are normal doubles, above ``exp(-708)``: no state that counts is lost to underflow.
+- Groups of factors whose ranges add up to at most ``LIMIT`` each; the sums split a power of two off the
+  product after every group, and off the linear weights beforehand, so that a state of any weight keeps all
+  its digits. Where only ``L`` is too large for plain products there is one group, and an empty one.
+- By pairs, where the field of a single factor has a range above ``LIMIT``, or a single coupling is above
+  ``LARGEST_STEP``, whose exponential would underflow: the tables hold the exponents themselves.
+
+Rounding is the limit that is left: exponents of size ``S`` have an error of about ``1e-16 S``. The tables
+tell ``S``, the sum of the absolute values of all terms.
 """
 
 from __future__ import annotations
@@ -25,6 +43,7 @@ from paramagnet.kernels.jit import kernel
 FloatArray = npt.NDArray[np.float64]
 
 LIMIT = 1200.0  # of 1418, the logarithm of largest over smallest double; the rest is room for 2**k terms
+LARGEST_STEP = 700.0  # of 708, minus the logarithm of the smallest normal double
 LN2 = math.log(2.0)
 
 
@@ -42,6 +61,7 @@ class Tables(NamedTuple):
     groups: Any  # borders of the groups of factors; a single group needs no powers of two
     pairwise: bool  # exponents in place of exponentials, sums in place of products
     offset: float  # log Z is this plus the logarithm of the sum
+    magnitude: float  # sum of the absolute values of all terms of the exponent: no state's exponent is larger
 
 
 @kernel
@@ -85,33 +105,36 @@ def make_tables(
     k, m = coupling.shape
     high = min(k, n_row_bits + n_low_bits)
     n_rows, n_columns = max(4, 1 << n_row_bits), 1 << n_low_bits
-    groups = np.zeros(m + 1, np.int64)
+    groups = np.zeros(m + 2, np.int64)
     start, scale, step = np.empty(m), np.empty(m), np.zeros((2, k, m))
     low, rows = np.zeros(m * n_columns), np.zeros(n_rows * (m + 1))
     row_power, low_linear = np.zeros(n_rows, np.int64), np.zeros(n_columns)
-    n_groups, pairwise, offset = _fill_tables(
+    n_groups, pairwise, offset, magnitude = _fill_tables(
         coupling, linear, bias, n_row_bits, high, groups, start, scale, step, low, rows, row_power, low_linear
     )
     high_step = np.ascontiguousarray(step[:, high:])
     high_linear, borders = linear[high:].copy(), groups[: n_groups + 1].copy()
     return Tables(
-        rows, row_power, low, low_linear, start, high_step, high_linear, scale, borders, pairwise, offset
-    )
+        rows, row_power, low, low_linear, start, high_step, high_linear, scale, borders, pairwise, offset,
+        magnitude,
+    )  # fmt: skip
 
 
 @kernel
 def _fill_tables(
     coupling: Any, linear: Any, bias: Any, n_row_bits: int, high: int, groups: Any, start: Any, scale: Any,
     step: Any, low: Any, rows: Any, row_power: Any, low_linear: Any,
-) -> tuple[int, bool, float]:  # fmt: skip
+) -> tuple[int, bool, float, float]:  # fmt: skip
     k, m = coupling.shape
     n_rows, n_columns = row_power.size, low_linear.size
 
     # Field j runs from bottom to top. Its parts from low and from high columns are centred at 0: each table
     # then stays within exp(+-LIMIT / 2), except for row entries too small for a double, which belong to
     # fields below -40.
-    widest = used = offset = 0.0
+    widest = steepest = used = offset = total_range = spread = magnitude = 0.0
     n_groups = 1
+    for i in range(k):
+        spread += abs(linear[i])
     row_start, low_start = np.empty(m), np.empty(m)
     for j in range(m):
         bottom = top = bias[j]
@@ -119,22 +142,28 @@ def _fill_tables(
         for i in range(k):
             top += max(coupling[i, j], 0.0)
             bottom += min(coupling[i, j], 0.0)
+            steepest = max(steepest, abs(coupling[i, j]))
             if i >= high:
                 high_range += abs(coupling[i, j])
             elif i >= n_row_bits:
                 low_range += abs(coupling[i, j])
         widest = max(widest, top - bottom)
+        magnitude += abs(bias[j]) + (top - bottom)
         largest, smallest = _softplus(top), _softplus(bottom)
         if used + largest - smallest > LIMIT and j > 0:
             groups[n_groups] = j
             n_groups += 1
             used = 0.0
         used += largest - smallest
+        total_range += largest - smallest
         scale[j] = 0.5 * (largest + smallest)
         start[j], low_start[j] = math.floor(0.5 * high_range), math.floor(0.5 * low_range)
         row_start[j] = top - scale[j]
     groups[n_groups] = m
-    pairwise = widest > LIMIT
+    pairwise = widest > LIMIT or steepest > LARGEST_STEP
+    if n_groups == 1 and total_range > 0.5 * LIMIT and total_range + spread > LIMIT:
+        n_groups = 2  # the second group is empty: two groups split off powers of two
+        groups[n_groups] = m
 
     for j in range(m):
         for i in range(k):
@@ -168,8 +197,7 @@ def _fill_tables(
                 for x in range(4 * (q * (m + 1) + j), 4 * (q * (m + 1) + j) + 4):
                     _extend(rows, x, shift, step, i, j, pairwise)
 
-    # Of the linear terms the largest is taken out: the state that has it weighs at least exp(-LIMIT / 2) in
-    # one group.
+    # Of the linear terms the largest is taken out: the state that has it weighs at least exp(-R / 2).
     for i in range(k):
         offset += max(linear[i], 0.0)
     row_linear = np.zeros(n_rows)
@@ -182,4 +210,4 @@ def _fill_tables(
                 row_power[a] = math.floor(value / LN2)
             value = math.exp(value - row_power[a] * LN2)
         rows[4 * ((a >> 2) * (m + 1) + m) + (a & 3)] = value
-    return n_groups, pairwise, offset
+    return n_groups, pairwise, offset, magnitude + spread

@@ -19,7 +19,7 @@ from paramagnet.learning.meter import Progress
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import BIT, SPIN, FloatArray, GaussianUnit, Unit
 
-LARGEST = 1e12  # parameter; the sums are true up to about 1e17
+LARGEST = 1e12  # parameter; beyond, powers of two could leave the range of integers
 SECONDS_ALLOWED = 600.0
 
 
@@ -40,7 +40,8 @@ class Moments:
 def log_partition(
     rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
 ) -> float:
-    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly.
+    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly: to 1e-9 of itself, or of 1 if that is larger, and
+    much better for parameters of ordinary size. Machines whose parameters are too large for that are refused.
 
     Parameters
     ----------
@@ -58,7 +59,9 @@ def log_partition(
 def exact_moments(
     rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
 ) -> Moments:
-    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly; the options are those of `log_partition`."""
+    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly: averages of units of two values are true to
+    1e-9, or the machine is refused. The options are those of `log_partition`.
+    """
     n_threads = as_count(n_threads, "n_threads")
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
     if has_gaussian(rbm.visible, rbm.hidden):

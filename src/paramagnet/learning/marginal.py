@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paramagnet.kernels import quadratic
+from paramagnet.kernels.precision import check_averages, check_draws, check_logarithm
 from paramagnet.kernels.quadratic import Progress
 from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit
 
@@ -50,6 +51,7 @@ class PairForm:
     constant: float
     fields: FloatArray
     couplings: FloatArray
+    magnitude: float  # sum of the absolute values of all terms of the exponent, before they cancel
 
     @classmethod
     def of(
@@ -70,11 +72,15 @@ class PairForm:
         assert isinstance(binary, BinaryUnit)
         low, step, variance = binary.low, binary.high - binary.low, gaussian.variance
         shifted = bias + low * w.sum(axis=1)
+        row = np.abs(w).sum(axis=1)
+        reach = np.abs(bias) + abs(low) * row
+        square = 0.5 * (reach @ reach) + step * (reach @ row) + 0.5 * step * step * (row @ row)
         return cls(
             w, bias, variance, binary, swapped,
             constant=float(low * own.sum() + 0.5 * variance * (shifted @ shifted)),
             fields=step * (own + variance * (shifted @ w)),
             couplings=(variance * step * step) * (w.T @ w),
+            magnitude=float((abs(low) + step) * np.abs(own).sum() + variance * square),
         )  # fmt: skip
 
     def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
@@ -82,6 +88,7 @@ class PairForm:
         value = quadratic.pair_log_partition(
             self.fields, self.couplings, n_threads=n_threads, progress=progress
         )
+        check_logarithm(self.constant + value, self.magnitude)
         return self.constant + value
 
     def moments(
@@ -92,6 +99,8 @@ class PairForm:
             self.fields, self.couplings, n_threads=n_threads, progress=progress
         )
         low, step = self.binary.low, self.binary.high - self.binary.low
+        check_averages(self.magnitude, 2.0 * step * float((mean * (1.0 - mean)).max()))
+        check_logarithm(self.constant + value, self.magnitude)
         y = low + step * mean
         y_y = low * low + low * step * (mean[:, None] + mean) + step * step * second
         x = self.variance * (self.bias + self.weights @ y)
@@ -104,6 +113,7 @@ class PairForm:
         self, n_samples: int, rng: np.random.Generator, n_threads: int = 1, progress: Progress | None = None
     ) -> FloatArray:
         """Independent states of the binary layer."""
+        check_draws(self.magnitude)
         states = quadratic.pair_draws(
             self.fields, self.couplings, n_samples, rng, n_threads=n_threads, progress=progress
         )

@@ -6,13 +6,14 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet.kernels.precision import InexactSumError
 from paramagnet.learning.annealing import estimate_log_partition
 from paramagnet.learning.blocks import ONE_BLAS_THREAD
 from paramagnet.learning.checkpoint import Record, TrainState
@@ -31,13 +32,14 @@ from paramagnet.learning.gradient import (
 )
 from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import Optimizer, OptimizerState, rate_at
+from paramagnet.learning.schedule import describe_rate
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
 
 SECONDS_CHEAP = 1.0  # an exact gradient, or ln Z, that takes no longer is the default
-LARGEST = 1e12  # norm beyond which the parameters have diverged; exact sums are still true there
+LARGEST = 1e12  # norm beyond which the parameters have diverged
 
 Model = tuple[float, FloatArray]  # ln Z and the averages under the model, as one vector
 
@@ -48,6 +50,11 @@ class DivergenceError(ArithmeticError):
     def __init__(self, message: str, state: TrainState) -> None:
         super().__init__(message)
         self.state = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made anew from `args` alone unless told otherwise, and a process pool whose worker
+        # raises one that cannot be made anew hangs.
+        return type(self), (self.args[0], self.state), self.__dict__
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +121,14 @@ class Run:
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
                 points = self.batch(order, batch)
-                with self.threads:
+                with self.threads, _inexact_is_divergence(state):
                     chains, average = self.average_model(state, points, model)
                     parameters, optimizer_state, slope = self.update(state, points, average)
                 model = None
                 records, ended = state.records, batch + 1 == n_batches
                 if ended and epoch + 1 in self.evaluated:
-                    log_z, model = self.log_partition(epoch + 1, parameters, chains)
+                    with _inexact_is_divergence(state):
+                        log_z, model = self.log_partition(epoch + 1, parameters, chains)
                     spent = state.seconds + time.perf_counter() - began
                     norm = float(np.linalg.norm(slope))
                     records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
@@ -228,6 +236,15 @@ class Run:
         )
 
 
+@contextmanager
+def _inexact_is_divergence(state: TrainState) -> Iterator[None]:
+    """Report parameters that are too large for exact sums as a divergence; ``state`` is the last good one."""
+    try:
+        yield
+    except InexactSumError as error:
+        raise DivergenceError(f"Training diverged in epoch {state.epoch + 1}. {error}", state) from error
+
+
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
     """A hash of the data."""
     if isinstance(unit, GaussianUnit):
@@ -239,6 +256,6 @@ def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] =
     """Settings in words; "Exact" where nothing is to be said about them."""
     names = [field.name for field in fields(settings) if field.name not in leave_out]
     values = {name: getattr(settings, name) for name in names}
-    shown = {k: getattr(v, "__qualname__", "schedule") if callable(v) else repr(v) for k, v in values.items()}
+    shown = {k: describe_rate(v) if k == "learning_rate" else repr(v) for k, v in values.items()}
     text = ", ".join(f"{k}={v}" for k, v in shown.items())
     return f"{type(settings).__name__}({text})" if text else type(settings).__name__
