@@ -77,7 +77,7 @@ def jax_calls() -> Iterator[Call]:
         "hidden_axis": ("axis", -1), "batch_axis": ("axes", ()), "dtype": ("jax dtype", None),
     }  # fmt: skip
     drawing = {"key": ("jax key", jax.random.key(0)), "shape": ("axes", (3, 2)), **options}
-    axes = {name: ("shape",) for name in ("visible_axis", "hidden_axis", "batch_axis")}
+    axes = dict.fromkeys(("visible_axis", "hidden_axis", "batch_axis"), ("shape",))
     yield Call("jaxinit.layer_correlation_normal", draw, drawing, axes)
 
 

@@ -155,11 +155,20 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     adam = {"learning_rate": ("real|callable", 0.1), "beta1": ("real", 0.9), "beta2": ("real", 0.99)}
     yield Call("Adam", pm.Adam, {**adam, "epsilon": ("real", 1e-8)})
     yield Call("SGD", pm.SGD, {"learning_rate": ("real|callable", 0.1), "momentum": ("real", 0.5)})
+    falling = {"kind": ("choice", "linear"), "rate": ("real", 0.1), "end": ("real", 0.0)}
+    falling |= {"factor": ("nothing", None), "n_updates": ("count", 5)}
+    yield Call("Schedule", pm.Schedule, falling, {"kind": ("end", "n_updates")})
+    stepping = {"kind": ("choice", "step"), "rate": ("real", 0.1), "end": ("nothing", None)}
+    stepping |= {"factor": ("real", 0.5), "n_updates": ("count", 5)}
+    yield Call("Schedule, step", pm.Schedule, stepping)
+    yield Call(
+        "Schedule.__call__", pm.Schedule("linear", 0.1, end=0.0, n_updates=5), {"update": ("count", 1)}
+    )
     training = {
         "rbm": m, "data": data, "epochs": ("count", 1), "gradient": ("choice?", None),
         "optimizer": ("choice", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
         "evaluate": ("epochs", None), "validation": ("states?", None), "device": ("choice", "cpu"),
-        "rng": rng,
+        "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
     yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), training)
     more = {"callback": ("callable?", None), "checkpoint": ("path?", None)}

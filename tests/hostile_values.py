@@ -246,6 +246,7 @@ MAY_TAKE: dict[str, set[str]] = {
     "clamp": _TABLES | _VECTORS | {"nan array", "nan tensor", "frame with NaN", "series with NA"},
     "flag": {"True", "numpy bool"},
     "choice": set(),
+    "nothing": {"None"},
     "unit": set(),
     "machine": set(),
     "path": {"junk file", *_FILES},

@@ -12,10 +12,11 @@ import pytest
 import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
-LEAVES = {"_arrays", "_checks", "_version"}
+LEAVES = {"_arrays", "_checks", "_files", "_version"}
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
+    "_files": set(),
     "_version": set(),
     "kernels": set(),
     "units": set(),

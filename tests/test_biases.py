@@ -152,7 +152,7 @@ def test_hidden_biases_too():
 
 
 def test_data_of_urban_land_cover():
-    """c = -5: the maximum moves from 3.90 to about 4.1 with biases from data. Nothing is downloaded for it."""
+    """c = -5: the maximum moves from 3.90 to about 4.1 with biases from data. Nothing is downloaded."""
     ulc = SOURCES["ulc"]
     if not all(find_local(ulc, file, None) for file in ulc.files):
         pytest.skip("no local copy of ulc: set PARAMAGNET_DATA")

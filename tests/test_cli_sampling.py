@@ -43,7 +43,7 @@ def test_train_with_pcd_and_resume(folder):
     result = run(*BASIC, "--epochs", 4, *options)
     assert "gradients: PCD(n_chains=30, n_steps=2, n_relax=500)" in result.stderr
     whole = RBM.load("model.safetensors")
-    run(*BASIC, "--epochs", 2, *options)
+    run(*BASIC, "--epochs", 2, *options, "--force")
     run(*BASIC, "--epochs", 4, *options, "--resume")
     assert np.array_equal(RBM.load("model.safetensors").weights, whole.weights)
     assert load_checkpoint("model.checkpoint.safetensors").chains.visible.shape == (30, 6)
@@ -106,8 +106,8 @@ def test_train_prints_the_likelihood_at_chosen_epochs(folder):
     history = load_checkpoint("model.checkpoint.safetensors").history
     assert [line[1] for line in lines[1:4]] == [f"{value:.4f}" for value in history.log_likelihood]
     assert lines[1][2] == lines[1][1]
-    assert run(*BASIC, "--epochs", 6, "--evaluate-at", "5").stdout.startswith("   epoch")
-    result = run(*BASIC, "--epochs", 100, "--evaluate-every", 1)
+    assert run(*BASIC, "--epochs", 6, "--evaluate-at", "5", "--force").stdout.startswith("   epoch")
+    result = run(*BASIC, "--epochs", 100, "--evaluate-every", 1, "--force")
     assert "12 of 101 measurements; --plot draws them all" in result.stdout
 
 
@@ -236,7 +236,14 @@ SAMPLE = ("sample", "small.safetensors", "--out")
         ((*BASIC, "--epochs", 2, "--batch-size", 0), "`--batch-size` must be a positive integer"),
         ((*BASIC, "--epochs", 2, "--evaluate-every", 0), "`--evaluate-every` must be a positive integer"),
         ((*BASIC, "--epochs", 2, "--evaluate-at", "1;2"), "`--evaluate-at` must be epochs with commas"),
-        ((*BASIC, "--epochs", 2, "--evaluate-at", "3"), "must not go beyond `--epochs` = 2, got 3"),
+        (
+            (*BASIC, "--epochs", 2, "--evaluate-at", "0,99"),
+            "`--evaluate-at` must be epochs from 0 to `--epochs` = 2, got 99.",
+        ),
+        (
+            (*BASIC, "--epochs", 2, "--evaluate-at", "-1"),
+            "`--evaluate-at` must be epochs from 0 to `--epochs` = 2, got -1.",
+        ),
         ((*BASIC, "--epochs", 2, "--evaluate-at", "1", "--evaluate-every", 1), "exclude each other"),
     ],
 )  # fmt: skip

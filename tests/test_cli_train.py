@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 import paramagnet
 from paramagnet.cli import app
+from paramagnet.cli.train import _how_to_resume
 from paramagnet.data.files import read_data
 from paramagnet.learning.checkpoint import load_checkpoint
 from paramagnet.learning.likelihood import log_likelihood
@@ -73,7 +75,7 @@ def test_options_reach_the_library(folder):
 def test_seeds_repeat_a_run(folder):
     machines = []
     for seed in (1, 1, 2):
-        run(*BASIC[:-1], seed, "--batch-size", 7)
+        run(*BASIC[:-1], seed, "--batch-size", 7, "--force")
         machines.append(RBM.load("model.safetensors").weights)
     assert np.array_equal(machines[0], machines[1])
     assert not np.array_equal(machines[0], machines[2])
@@ -82,13 +84,13 @@ def test_seeds_repeat_a_run(folder):
 def test_bits_given_to_spins_are_converted_with_a_word(folder):
     run(*BASIC)
     spins = RBM.load("model.safetensors").weights
-    result = run("train", "bits.csv", *BASIC[2:])
+    result = run("train", "bits.csv", *BASIC[2:], "--force")
     assert "bits.csv: 0/1 read as -1/1, spin units." in result.stderr
     assert np.array_equal(RBM.load("model.safetensors").weights, spins)
     result = run("evaluate", "model.safetensors", "bits.csv", "--json")
     assert "bits.csv: 0/1 read as -1/1" in result.stderr
     assert json.loads(result.stdout)["n_points"] == 40
-    result = run(*BASIC, "--visible", "bit", "--scheme", "xavier")
+    result = run(*BASIC, "--visible", "bit", "--scheme", "xavier", "--force")
     assert "spins.npy: -1/1 read as 0/1, bit units." in result.stderr
 
 
@@ -118,7 +120,8 @@ def test_training_further_equals_training_at_once(folder):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-def test_an_interrupted_run_says_how_to_go_on_and_does(folder):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on_and_does(number, folder):
     words = ["train", "spins.npy", "--hidden-units", "3", "--epochs", "1000000", "--seed", "1"]
     environment = {**os.environ, "PYTHONPATH": str(Path(paramagnet.__file__).parents[1])}
     # What runs in the background may have been told to ignore the keyboard, and would tell its children.
@@ -133,11 +136,11 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(folder):
                     break
                 time.sleep(0.1)
             time.sleep(0.3)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             _, said = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == 130, said
+    assert process.returncode == 128 + number, said
     assert "Interrupted after" in said
     assert "Go on with: paramagnet train spins.npy --hidden-units 3" in said
     assert "--epochs 1000000 --seed 1 --out model.safetensors --resume" in said
@@ -150,6 +153,38 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(folder):
     run("train", "spins.npy", *options, "model.safetensors", "--resume")
     run("train", "spins.npy", *options, "whole.safetensors")
     assert np.array_equal(RBM.load("model.safetensors").weights, RBM.load("whole.safetensors").weights)
+
+
+def test_machines_and_checkpoints_are_not_overwritten_unasked(folder):
+    run(*BASIC)
+    model, checkpoint = folder / "model.safetensors", folder / "model.checkpoint.safetensors"
+    former = {path: path.read_bytes() for path in (model, checkpoint)}
+    with pytest.raises(FileExistsError, match=r"`--out` must be a new file, 'model\.safetensors' exists"):
+        run("train", "no such data", *BASIC[2:])  # before the data are read
+    assert all(path.read_bytes() == content for path, content in former.items())
+    model.unlink()
+    words = r"'model\.checkpoint\.safetensors' holds an unfinished run: .*`--resume`, or .*`--force`"
+    with pytest.raises(FileExistsError, match=words):
+        run(*BASIC)
+    assert checkpoint.read_bytes() == former[checkpoint]
+    run(*BASIC[:-1], 2, "--force")
+    assert model.read_bytes() != former[model]
+    run(*BASIC, "--force")
+    assert model.read_bytes() == former[model]
+
+
+def test_data_are_never_overwritten(folder):
+    options = (*BASIC[2:7], "held_out.npy", "--force")
+    for words in (("spins.npy", *options, "--validation", "held_out.npy"), ("held_out.npy", *options)):
+        with pytest.raises(ValueError, match=r"`--out` must not be the (data|validation) file"):
+            run("train", *words)
+
+
+def test_the_command_to_go_on_with_does_not_force(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["paramagnet", "train", "a b.npy", "--force", "--resume"])
+    state = SimpleNamespace(epoch=3, update=9)
+    words = _how_to_resume(state, Path("m.checkpoint.safetensors"))
+    assert words.endswith("Go on with: paramagnet train 'a b.npy' --resume")
 
 
 def test_a_learning_curve_is_drawn(folder):

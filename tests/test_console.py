@@ -147,6 +147,8 @@ def test_headers_are_decided_by_flags():
     other = name_flags(message, {"data": "DATA"})
     assert "`paramagnet data binarize IN OUT.npy --header`" in other
     assert "`paramagnet data binarize IN OUT.npy --no-header`" in other
+    denied = {"label": "--label", "no_label": "--no-label"}
+    assert name_flags("pass `label=False`", denied) == "pass `--no-label`"
     assert re.search("`seed=True`", name_flags("`seed=True`", {"header": "--header"}))
 
 

@@ -251,3 +251,71 @@ def test_not_a_number_is_missing_in_every_spelling(tmp_path):
 def test_label_must_be_a_name_or_a_number(label):
     with pytest.raises(ValueError, match="`label` must be the name or the number of a column, got"):
         parse_csv("a,b\n1,2\n", "a.csv", label=label)
+
+
+# What a review by hostile use found
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("# a,b\n1,2\n3,4\n", ("a", "b")),
+        ("# made by a program, on a day, at noon\n# a,b\n1,2\n3,4\n", ("a", "b")),
+        ("# a b\n1 2\n3 4\n", ("a", "b")),
+        ("# a comment\n1,2\n3,4\n", ("x0", "x1")),
+        ("# a comment\na,b\n1,2\n3,4\n", ("a", "b")),
+        ("# 2019,2020\n1,2\n3,4\n", ("2019", "2020")),
+        ("sep=;\n1;2\n3;4\n", ("x0", "x1")),
+        ("sep=,\na,b\n1,2\n3,4\n", ("a", "b")),
+    ],
+)
+def test_comments_and_directives_above_the_table(text, names):
+    table = parse_csv(text, "a.csv")
+    assert table.data.tolist() == [[1, 2], [3, 4]]
+    assert table.feature_names == names
+    assert parse_csv(text, "a.csv", header=True).feature_names == (("1", "2") if names[0] == "x0" else names)
+
+
+def test_what_savetxt_writes_is_read(tmp_path):
+    np.savetxt(tmp_path / "a.csv", [[1.0, 2.0], [3.0, 4.0]], delimiter=",", header="a,b")
+    assert read_table(tmp_path / "a.csv").feature_names == ("a", "b")
+    assert parse_csv("# a,b\n1,2\n", "a.csv", header=False).feature_names == ("x0", "x1")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\u22121,2\n\u22123,4\n", "got '\u22121' in line 1, column 1.*the sign - only"),
+        ("$1,2\n$3,4\n", r"got '\$1' in line 1, column 1.*digits 0 to 9"),
+        ("1_000,2\n3_000,4\n", "got '1_000' in line 1, column 1.*digits 0 to 9"),
+        ("a,b\n1\u200b,2\n3\u200b,4\n", r"got '1\\u200b' in line 2, column 1.*digits 0 to 9"),
+        (
+            "1|2\n3|4\n",
+            r"one column of numbers, got '3\|4' in line 2.*separated by tab, semicolon, comma, space",
+        ),
+        ('{"a": 1}\n', "at least one line of numbers below the header"),
+        (
+            "class,label,a\n1,2,3\n4,5,6\n",
+            "one column of labels, got 'class' and 'label' in columns 1 and 2.*`label`",
+        ),
+        ("1,2\n3,4\n# end\n", "have 2 numbers a line, got 1 in line 3"),
+    ],
+)
+def test_odd_tables_are_refused_in_words(text, words):
+    with pytest.raises(ValueError, match=rf"`path` must .*{words}|`path` must {words}"):
+        parse_csv(text, "a.csv")
+
+
+def test_labels_without_a_value_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", data=np.eye(3), labels=np.array([1.0, np.nan, 2.0]))
+    with pytest.raises(
+        ValueError, match=r"`path` must have a label for each point, got nan for point 1: .*label=F"
+    ):
+        read_table(tmp_path / "a.npz")
+    assert read_table(tmp_path / "a.npz", label=False).labels is None
+
+
+def test_utf_32_is_named(tmp_path):
+    (tmp_path / "a.csv").write_bytes("1,2\n".encode("utf-32"))
+    with pytest.raises(ValueError, match="it is in UTF-32"):
+        read_table(tmp_path / "a.csv")

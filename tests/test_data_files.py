@@ -317,7 +317,7 @@ GOOD_IDX = idx(IMAGES, 8, "u1")
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "must be an idx file, but starts with"),
+        (b"", "must be an idx file, but is empty"),
         (b"\0\0", "must be an idx file"),
         (b"\1" + GOOD_IDX[1:], "must be an idx file, but starts with 01 00 08 03"),
         (b"\0\0\x0a" + GOOD_IDX[3:], "must be an idx file"),

@@ -229,7 +229,10 @@ def test_binary_files_stay_what_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("1,\n2,3\n", "`data` must be finite, found 1 .* row 0, column 1 .nan.*Drop those points"),
+        (
+            "1,\n2,3\n",
+            "`name` must be a file without missing cells, found 1, .* row 0 .*column 'x1': .*a.csv.*Drop",
+        ),
         ("5,6\n", "at least two points for thresholds per feature"),
         ("", "at least one line of numbers"),
         ("1,1e400\n2,3\n", "finite numbers, got '1e400'"),

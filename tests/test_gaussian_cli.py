@@ -103,8 +103,8 @@ def test_train_takes_biases_from_data(tmp_path, points):
     command = ("train", points, "--hidden-units", 2, "--visible", "gaussian", "--epochs", 0, "--out", out)
     assert run(*command, "--visible-bias", "data").exit_code == 0
     np.testing.assert_allclose(pm.RBM.load(out).visible_bias, np.load(points).mean(axis=0))
-    assert run(*command, "--visible-bias", "-0.5").exit_code == 0
+    assert run(*command, "--visible-bias", "-0.5", "--force").exit_code == 0
     np.testing.assert_array_equal(pm.RBM.load(out).visible_bias, -0.5)
-    result = run(*command, "--visible-bias", "mean")
+    result = run(*command, "--visible-bias", "mean", "--force")
     assert result.exit_code != 0
     assert "`--visible-bias` must be a number or data, got 'mean'" in str(result.exception or result.output)

@@ -185,7 +185,7 @@ def test_an_interruption_saves_the_states(jobs, number, tmp_path):
         sent = time.time()
         os.killpg(process.pid, number)  # all processes get it, as from a terminal or a batch system
         _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert errors.strip() == "interrupted: the same command goes on from here."  # and no word of semaphores
     before = {path.stem: load_checkpoint(path) for path in states.iterdir()}
     assert len(before) == jobs

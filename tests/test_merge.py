@@ -43,7 +43,7 @@ def test_disagreements_name_the_run_and_both_files(changed):
     value = getattr(RECORD, changed)
     new = value + "x" if changed == "sweep" else (7,) * 3 if isinstance(value, tuple) else 7
     two = replace(RECORD, **{changed: new})
-    message = rf"one\.jsonl and two\.jsonl disagree about the run 0123456789abcdef .*: `{changed}` is "
+    message = rf"one\.jsonl and two\.jsonl disagree about the run 01234567 .*: `{changed}` is "
     with pytest.raises(ValueError, match=message):
         merge_records({"one.jsonl": [RECORD], "two.jsonl": [two]})
     assert merge_records({"one": [RECORD], "two": [two]}, keep_first=True) == ([RECORD], 1)
@@ -146,7 +146,10 @@ def test_folders_of_folders_are_merged_too(tmp_path):
 def test_what_is_no_record_is_not_lost_without_a_word(tmp_path):
     diary = tmp_path / "diary.jsonl"
     diary.write_text("this is my diary")
-    with pytest.raises(ValueError, match=r"must be files of records, .*diary\.jsonl holds none"):
+    with (
+        pytest.warns(TornLineWarning, match=r"The last line of .*diary\.jsonl is incomplete"),
+        pytest.raises(ValueError, match=r"must be files of records, .*diary\.jsonl holds none"),
+    ):
         merge_stores([diary], diary)
     assert diary.read_text() == "this is my diary"
     torn = write(tmp_path / "torn.jsonl", RECORD)
@@ -160,6 +163,13 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "out").write_text("")
     with pytest.raises(ValueError, match="`--out` must be a folder where folders are merged"):
         merge_stores([tmp_path / "one"], tmp_path / "out")
+
+
+def test_epochs_that_older_records_lack_are_no_disagreement():
+    newer = replace(RECORD, shown=(10,))
+    assert merge_records({"one": [RECORD], "two": [newer]}) == ([RECORD], 0)
+    with pytest.raises(ValueError, match="`shown` is"):
+        merge_records({"one": [newer], "two": [replace(RECORD, shown=(1, 10))]})
 
 
 def test_settings_that_older_records_lack_are_no_disagreement():

@@ -29,9 +29,11 @@ from paramagnet.experiments.document import (
 from paramagnet.experiments.figures import draw_learning_curves, draw_long_run
 from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.report import judge_results, make_report, read_results, sheets_of, write_report
-from paramagnet.experiments.store import RunRecord
+from paramagnet.experiments.spec_files import parse_spec, read_spec
+from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.tables import paper_cells
 from paramagnet.plots import figure_as_svg
+from small_sweeps import SPECS, sweep
 
 TOY, DRYBEAN = "toy_binary_c=-5", "db_binary"
 
@@ -353,6 +355,28 @@ def test_tables_of_own_sweeps_end_with_the_last_epoch(epochs, shown):
     record = replace(first, epochs=tuple(epochs), log_likelihood=values, held_out=values, error=values)
     (sheet,) = sheets_of([record], ["mine"])
     assert list(sheet.columns) == [f"{epoch} epochs" for epoch in shown]
+
+
+def test_tables_of_own_sweeps_show_the_epochs_of_the_specification(tmp_path):
+    spec = parse_spec(SPECS["exact"].replace("epochs = [3, 6]", "epochs = [6, 4, 2]"), "mine")
+    path = tmp_path / "mine.jsonl"
+    sweep(spec, path)
+    records = Store(path).records()
+    assert {record.shown for record in records} == {(2, 4, 6)}
+    assert {record.epochs for record in records} == {(0, 1, 2, 3, 4, 6)}
+    for sheet in sheets_of(records, ["mine"]):
+        assert list(sheet.columns) == ["2 epochs", "4 epochs", "6 epochs"]
+    # Records of older versions of the same specification are put beside them.
+    mixed = [replace(record, shown=()) if number % 2 else record for number, record in enumerate(records)]
+    for sheet in sheets_of(mixed, ["mine"]):
+        assert list(sheet.columns) == ["2 epochs", "4 epochs", "6 epochs"]
+
+
+def test_tables_of_the_study_show_the_epochs_of_its_specifications():
+    spec = read_spec("win/toy_spin")
+    (record, *_) = as_printed(TOY, table="", sweep="win/toy_spin")
+    (sheet,) = sheets_of([record], ["win/toy_spin"])
+    assert list(sheet.columns) == [f"{epoch} epochs" for epoch in sorted(spec.measurement.epochs)]
 
 
 @pytest.mark.parametrize("name", ["mine_datasets", "drybean_long2", "win/toy_spin"])

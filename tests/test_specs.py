@@ -358,3 +358,39 @@ def test_minus_zero_is_zero():
     text += "[learning]\nlearning_rate = 0.1\n[measurement]\nepochs = 2\n"
     (plus,), (minus,) = (parse_spec(t, "a").runs() for t in (text, text.replace("[0.0]", "[-0.0]")))
     assert plus.digest == minus.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "trials = 2",
+            "trials = 1000000000",
+            "`trials` must make at most .* 83333 trials of 12 cells",
+        ),
+        ("trials = 2", f"trials = {10**40}", r"`trials` must make at most 1000000 runs"),
+        ("n_points = 40", "n_points = 10000000000", "`n_points` must be a pos.* and at most 1000000000"),
+        ("[2, 3]", f"[2, {2**62}]", "`n_hidden` must be a pos.* and at most 1000000, got 46116"),
+        ("batch_size = 10", f"batch_size = {2**62}", "`batch_size` must be a positive integer and at most"),
+        ("batch_size = 10", f"n_steps = {2**62}", "`n_steps` must be a pos.* and at most 1000000000"),
+        ("batch_size = 10", "n_chains = 100000000", "`n_chains` must be a pos.* and at most 10000000"),
+        ("batch_size = 10", f"n_relax = {2**62}", "`n_relax` must be an integer of at least 0 and at most"),
+        ("[3, 6]", f"[3, {2**62}]", "`epochs` must be a pos.* and at most 1000000000"),
+        ("curve = 4", "curve = 1000000000", "`curve` must be an integer of at least 0 and at most 1000"),
+        ("curve = 4", "n_samples = 1000000000", "`n_samples` must be a pos.* and at most 10000000"),
+        (
+            "curve = 4",
+            "n_temperatures = 1000000000",
+            "`n_temperatures` must be a pos.* and at most",
+        ),
+        ("held_out_points = 20", f"datasets = {2**62}", "`datasets` must be a positive integer and at most"),
+    ],
+)
+def test_numbers_that_would_never_end_are_refused_at_once(old, new, words):
+    assert TINY.count(old) == 1
+    with pytest.raises(ValueError, match=words):
+        parse_spec(TINY.replace(old, new), "tiny")
+
+
+def test_seeds_may_be_large_numbers():
+    assert tiny(seed=2**70).seed == 2**70

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import random
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +43,13 @@ RECORD = RunRecord(
 
 def other(digest: str, **changes: object) -> RunRecord:
     return replace(RECORD, digest=digest, **changes)
+
+
+def without_checksum(record: RunRecord) -> str:
+    """The line as older versions wrote it."""
+    line, mark, _ = record.to_line().rpartition(',"checksum":')
+    assert mark
+    return line + "}"
 
 
 def test_a_line_gives_the_record_back():
@@ -96,7 +106,8 @@ def test_a_torn_line_is_cut_off_with_a_warning(tmp_path):
     second = other("b").to_line().encode()
     for cut in (1, 17, len(second) - 2):
         path.write_bytes(whole + second[:cut])
-        assert Store(path).records() == [RECORD]
+        with pytest.warns(TornLineWarning, match=r"The last line of .*tiny\.jsonl is incomplete"):
+            assert Store(path).records() == [RECORD]
         store = Store(path)
         with pytest.warns(TornLineWarning, match=r"incomplete .* was cut off"):
             store.__enter__()
@@ -144,7 +155,7 @@ def test_a_long_record_is_written_with_fewer_digits():
     long = replace(RECORD, epochs=epochs, log_likelihood=values, held_out=values, error=(0.012,) * 24)
     for name in ("s" * 40, "s" * 60):
         record = replace(long, sweep=name)
-        assert len(record.to_line().encode()) <= MOST_BYTES
+        assert len(without_checksum(record).encode()) < MOST_BYTES
         again = RunRecord.from_line(record.to_line())
         assert again.log_likelihood == pytest.approx(values, rel=1e-3)
 
@@ -158,10 +169,14 @@ def test_a_long_record_is_written_with_fewer_digits():
         ("n_hidden", True),
         ("trial", "0"),
         ("epochs", ["0"]),
+        ("epochs", [-1, 1, 2]),
+        ("n_hidden", 2**70),
+        ("trial", -1),
+        ("shown", [2**70]),
     ],
 )
 def test_a_record_with_a_value_of_the_wrong_kind_is_named(key, value, tmp_path):
-    content = json.loads(RECORD.to_line()) | {key: value}
+    content = json.loads(without_checksum(RECORD)) | {key: value}
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(content) + "\n" + other("b").to_line())
     with pytest.raises(ValueError, match=rf"a\.jsonl, line 1, is no record: `{key}` (is|are) "):
@@ -170,5 +185,96 @@ def test_a_record_with_a_value_of_the_wrong_kind_is_named(key, value, tmp_path):
 
 def test_records_of_older_versions_have_no_settings():
     assert "settings" not in RECORD.to_line()
-    newer = replace(RECORD, settings="0123abcd")
+    assert "shown" not in RECORD.to_line()
+    newer = replace(RECORD, settings="0123abcd", shown=(1, 10))
     assert RunRecord.from_line(newer.to_line()) == newer
+
+
+# Damage
+
+
+def test_lines_of_older_versions_have_no_checksum(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text(f"{without_checksum(RECORD)}\n{other('b').to_line()}{without_checksum(other('c'))}\r\n")
+    assert Store(path).records() == [RECORD, other("b"), other("c")]
+    assert Store(path).records()[1].to_line() == other("b").to_line()
+
+
+def test_the_committed_records_are_read():
+    folder = Path(__file__).parents[1] / "results"
+    paths = sorted(folder.rglob("*.jsonl"))
+    for path in paths:
+        assert len(Store(path).records()) == path.read_bytes().count(b"\n")
+    assert paths
+
+
+def test_a_number_that_was_changed_is_noticed(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    for old, new in (("-9.84123", "-9.84223"), ('"checksum"', '"chdcksum"'), ('{"digest"', '{ "digest"')):
+        line = RECORD.to_line().replace(old, new)
+        assert line != RECORD.to_line()
+        path.write_text(other("b").to_line() + line)
+        words = r"tiny\.jsonl, line 2, is no record: .* Remove the line to have its run repeated\."
+        for use in (Store(path).records, Store(path).__enter__):
+            with pytest.raises(ValueError, match=words):
+                use()
+
+
+def look_at(path):
+    """The records of a file and of the same file once it was opened to be written to, and what was said."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = Store(path).records()
+            with Store(path) as store:
+                opened = store.records()
+        except ValueError as error:
+            return [], [], str(error)
+    return found, opened, " ".join(str(warning.message) for warning in said)
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_damaged_file_is_refused_or_repaired_with_a_warning(count, tmp_path):
+    path, chance = tmp_path / "tiny.jsonl", random.Random(count)
+    true = [replace(RECORD, settings="0123abcd", shown=(10,)), other("b"), other("c", trial=2)]
+    payload = "".join(record.to_line() for record in true).encode()
+    ends = {place + 1 for place, byte in enumerate(payload) if byte == 10}
+    for number in range(count):
+        if number % 4:
+            place, bit = chance.randrange(len(payload)), chance.randrange(8)
+            damaged = payload[:place] + bytes([payload[place] ^ 1 << bit]) + payload[place + 1 :]
+        else:  # within a line: at its end, or but for its end, whole records are left, and nothing is damaged
+            cuts = sorted(set(range(len(payload))) - ends - {end - 1 for end in ends} - {0})
+            damaged = payload[: chance.choice(cuts)]
+        path.write_bytes(damaged)
+        found, opened, said = look_at(path)
+        assert "tiny.jsonl" in said, damaged
+        assert found == opened == true[: len(found)]
+        assert len(found) < len(true)
+
+
+@pytest.mark.slow
+def test_every_flipped_bit_of_a_line_is_noticed(tmp_path):
+    line = RECORD.to_line().encode()
+    for place in range(len(line) - 1):
+        for bit in range(8):
+            damaged = line[:place] + bytes([line[place] ^ 1 << bit]) + line[place + 1 :]
+            with pytest.raises(ValueError):
+                [RunRecord.from_line(part.decode()) for part in damaged.split(b"\n") if part]
+
+
+def test_lines_that_are_absurd_are_refused_and_not_read(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    for content in (b"[" * 900 + b"\n", b"[" * 10**6, b"\0" * 10**6):
+        path.write_bytes(RECORD.to_line().encode() + content + b"\n")
+        with pytest.raises(ValueError, match=r"tiny\.jsonl, line 2, is no record"):
+            Store(path).records()
+    path.write_bytes(b"[" * 10**6)
+    with pytest.raises(ValueError, match=r"tiny\.jsonl is no record: it has more than 10000"):
+        Store(path).__enter__()
+    path.write_bytes(RECORD.to_line().replace('"c":-5.0', '"c":NaN').encode())
+    with pytest.raises(ValueError, match=r"line 1, is no record"):
+        Store(path).records()
+    path.write_text(without_checksum(RECORD).replace('"c":-5.0', '"c":NaN') + "\n")
+    with pytest.raises(ValueError, match=r"line 1, is no record: NaN is no number"):
+        Store(path).records()

@@ -17,7 +17,7 @@ from paramagnet.cli.report import finish_sweep
 from paramagnet.experiments import run as run_module
 from paramagnet.experiments.executors import InProcess, LocalProcesses
 from paramagnet.experiments.points import load_points
-from paramagnet.experiments.run import Stop, Stopped, execute, state_file
+from paramagnet.experiments.run import DamagedStateWarning, Stop, Stopped, execute, state_file
 from paramagnet.experiments.seeds import learning_seed, weight_seed
 from paramagnet.experiments.spec_files import parse_spec, read_spec
 from paramagnet.experiments.store import Store
@@ -103,10 +103,13 @@ def test_runs_go_on_from_where_they_were_stopped(name, tmp_path, monkeypatch):
     assert outcome([record])[0] in whole(name)
 
 
-def test_a_damaged_state_is_thrown_away(tmp_path):
+def test_a_damaged_state_is_thrown_away_with_a_warning(tmp_path):
     run = next(parse_spec(EXACT, "exact").runs())
     state_file(tmp_path, run).write_bytes(b"rubbish")
-    assert outcome([execute(run, sweep="exact", states=str(tmp_path))])[0] in whole("exact")
+    with pytest.warns(DamagedStateWarning, match=rf"A run starts anew: .*{run.digest}"):
+        record = execute(run, sweep="exact", states=str(tmp_path))
+    assert outcome([record])[0] in whole("exact")
+    assert not state_file(tmp_path, run).exists()
 
 
 def test_a_deadline_ends_a_sweep(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from paramagnet.learning.checkpoint import Checkpoint, load_checkpoint
-from paramagnet.learning.gradient import Exact, exact_gradient
+from paramagnet.learning.gradient import CD, PCD, Exact, exact_gradient
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.optimizer import SGD, Adam
 from paramagnet.learning.run import DivergenceError
@@ -470,6 +470,13 @@ def test_a_diverged_run_carries_its_last_finite_state():
         ({"optimizer": "adam"}, "`optimizer` must be an `Adam` or an `SGD`, got 'adam'"),
         ({"gradient": "exact"}, r"`gradient` must be None, `Exact\(\)`, `PCD\(\)` or `CD\(\)`, got 'exact'"),
         ({"rng": -4}, "`rng` must be None, a non-negative integer"),
+        ({"epochs": 2**70}, "`epochs` must be an integer of at least 0 and at most 1000000000"),
+        ({"batch_size": 2**70}, "`batch_size` must be a positive integer and at most 9223372036854775807"),
+        (
+            {"epochs": 10**9, "evaluate": 1},
+            "`evaluate` must ask for at most 1000000 measurements, got 1000000000",
+        ),
+        ({"evaluate": 10**5000}, "`evaluate` must be a positive integer and at most .*of 16610 bits"),
     ],
 )
 def test_bad_options_are_refused_before_the_first_step(options, words):
@@ -488,6 +495,13 @@ def test_bad_options_are_refused_before_the_first_step(options, words):
         (lambda: SGD(-1.0), "`learning_rate` must be positive"),
         (lambda: SGD(0.1, momentum=1.5), "`momentum` must be at least 0 and below 1"),
         (lambda: Exact(n_threads=0), "`n_threads` must be a positive integer"),
+        (
+            lambda: PCD(n_steps=2**70),
+            "`n_steps` must be a positive integer and at most 1000000000, got 11",
+        ),
+        (lambda: PCD(n_chains=2**40), "`n_chains` must be a positive integer and at most 10000000, got 1099"),
+        (lambda: PCD(n_relax=2**40), "`n_relax` must be an integer of at least 0 and at most 1000000000"),
+        (lambda: CD(n_steps=2**40), "`n_steps` must be a positive integer and at most 1000000000, got 1099"),
     ],
 )
 def test_bad_settings_are_refused(make, words):

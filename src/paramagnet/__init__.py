@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.optimizer import SGD as SGD
     from paramagnet.learning.optimizer import Adam as Adam
     from paramagnet.learning.run import DivergenceError as DivergenceError
+    from paramagnet.learning.schedule import Schedule as Schedule
     from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
@@ -115,6 +116,7 @@ _MODULE_OF = {
     "CD": "learning.gradient",
     "Adam": "learning.optimizer",
     "SGD": "learning.optimizer",
+    "Schedule": "learning.schedule",
     "train": "learning.training",
     "TrainResult": "learning.training",
     "Checkpoint": "learning.checkpoint",

@@ -20,7 +20,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 _MOST_BITS = 200  # of an integer that is shown digit by digit
-_MOST_MEMORY = 2**40  # bytes, where the size of the memory is not known
+_MOST_MEMORY = 2.0**40  # bytes, where the size of the memory is not known or larger
 
 
 class _Shown(reprlib.Repr):
@@ -91,18 +91,20 @@ def as_float64(array: Array) -> npt.NDArray[np.float64]:
 
 def require_memory(n_bytes: int, argument: str, value: Any) -> None:
     """An error if arrays of ``n_bytes`` would not fit into the memory of this computer."""
-    most = _memory()
+    most = min(physical_memory(), _MOST_MEMORY)
     if n_bytes > most:
         raise ValueError(
             f"`{argument}` must be small enough for the memory: {shown(value)} would need "
-            f"{n_bytes / 2**30:.3g} GiB, and this computer has {most / 2**30:.3g} GiB."
+            f"{n_bytes / 2**30:.3g} GiB, and at most {most / 2**30:.3g} GiB are taken on this computer."
         )
 
 
-def _memory() -> int:
-    if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= os.sysconf_names.keys():
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return _MOST_MEMORY
+def physical_memory() -> float:
+    """The memory of this computer in bytes; infinite where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
 
 
 def _kind_of(value: Any, array: Array) -> str:

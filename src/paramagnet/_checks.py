@@ -17,6 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
+MOST_CHAINS = 10**7  # or samples, or temperatures: more would fill the memory
+MOST_SWEEPS = 10**9  # or epochs: more would never end
 MOST_THREADS = 4096
 _LONGEST_PATH = 4095  # bytes
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system in use

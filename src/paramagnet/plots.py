@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from paramagnet._files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 160
@@ -61,12 +62,7 @@ def save_figure(figure: Any, path: Path) -> None:
     check_figure_path(path)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=DPI, format=path.suffix.lstrip(".").lower())
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        unfinished.write_bytes(drawn.getvalue())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_atomically(path, drawn.getvalue())
 
 
 def _new_figure(n_panels: int, height: float) -> tuple[Any, Any]:

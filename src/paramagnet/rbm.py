@@ -11,25 +11,21 @@ machine never changes: training returns a new one.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-import stat
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_choice, as_generator, as_layer, as_path, as_reals
+from paramagnet._checks import as_choice, as_generator, as_layer, as_reals
+from paramagnet._files import read_arrays, write_arrays
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
 
 Rng = np.random.Generator | int | None
 
 _FORMAT = "paramagnet.rbm"
-_VERSION = "1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,12 +215,12 @@ class RBM:
                 )
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
         units = {"visible": self.visible.name, "hidden": self.hidden.name}
-        write_arrays(path, arrays, {"format": _FORMAT, "version": _VERSION, **units})
+        write_arrays(path, arrays, _FORMAT, units)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RBM:
         """The machine that `save` wrote to ``path``. Nothing else is accepted, nothing is ever unpickled."""
-        arrays, metadata = read_arrays(path, _FORMAT, _VERSION)
+        arrays, metadata = read_arrays(path, _FORMAT)
         names = ("weights", "visible_bias", "hidden_bias")
         if set(arrays) != set(names):
             raise ValueError(f"`path` must hold the arrays {names}, got {tuple(sorted(arrays))}: {path}.")
@@ -290,89 +286,3 @@ def _affine(old: Unit, new: Unit) -> tuple[float, float]:
         )
     scale = (old.high - old.low) / (new.high - new.low)
     return scale, old.low - scale * new.low
-
-
-# Files of arrays: safetensors with a format name and version in the metadata.
-
-
-def write_arrays(path: str | os.PathLike[str], arrays: dict[str, Any], metadata: dict[str, str]) -> None:
-    """Write ``arrays`` and ``metadata`` to ``path`` as safetensors, atomically."""
-    from safetensors.numpy import save
-
-    # safetensors writes the memory of an array that is not C-ordered as if it were, silently.
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_atomically(path, save(contiguous, metadata))
-
-
-def write_atomically(path: str | os.PathLike[str], payload: bytes) -> None:
-    """Replace the file at ``path`` by ``payload``, at once or not at all.
-
-    After a crash or on a full disk either the old file or the new one is there, whole. A symbolic link stays
-    one; the mode of a former file is kept.
-    """
-    target = writable_target(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
-        with open(descriptor, "wb") as file:
-            file.write(payload)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.replace(temporary, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-    if os.name == "posix":  # the new name, too, must survive a power cut
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def writable_target(path: str | os.PathLike[str]) -> Path:
-    """Where a file called ``path`` is to be written; an error, before any work, if it cannot be."""
-    target = Path(os.path.realpath(as_path(path, "path")))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")
-    if target.exists() and not target.is_file():
-        raise ValueError(f"`path` must be a regular file or a new name, got {os.fspath(path)!r}.")
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"The folder of `path` is not writable: {target.parent}.")
-    return target
-
-
-def read_arrays(
-    path: str | os.PathLike[str], form: str, version: str
-) -> tuple[dict[str, FloatArray], dict[str, str]]:
-    """The float64 arrays and the metadata of a file of format ``form``; any other file is refused."""
-    from safetensors import SafetensorError, safe_open
-
-    source = as_path(path, "path")
-    if not source.exists():
-        raise FileNotFoundError(f"`path` does not exist: {source}.")
-    if not source.is_file():
-        raise ValueError(f"`path` must be a regular file: {source}.")
-    try:
-        with safe_open(source, framework="numpy") as file:
-            metadata = dict(file.metadata() or {})
-            if metadata.get("format") != form:
-                raise ValueError(
-                    f"`path` must be a file of format {form!r}, "
-                    f"but this safetensors file says {metadata.get('format')!r}: {source}."
-                )
-            if metadata.get("version") != version:
-                raise ValueError(
-                    f"`path` has version {metadata.get('version')!r} of the format {form!r}; "
-                    f"this release reads version {version!r}: {source}."
-                )
-            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-            if set(kinds.values()) - {"F64"}:
-                raise ValueError(f"`path` must hold float64 arrays, got {kinds}: {source}.")
-            return {name: file.get_tensor(name) for name in kinds}, metadata
-    except SafetensorError as error:
-        raise ValueError(
-            f"`path` is not a safetensors file, or a damaged one (truncated?): {source} ({error})."
-        ) from None

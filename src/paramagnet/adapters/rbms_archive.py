@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_states
+from paramagnet._files import write_atomically
 from paramagnet.adapters._extras import missing_extra
-from paramagnet.rbm import RBM, write_atomically
+from paramagnet.rbm import RBM
 from paramagnet.units import BIT
 
 _NAMES = ("weight_matrix", "vbias", "hbias")
@@ -113,7 +114,7 @@ def save_rbms(
     """
     h5py = _import_h5py()
     bits = rbm.to_bits()
-    seed = None if seed is None else as_count(seed, "seed", minimum=0)
+    seed = None if seed is None else as_count(seed, "seed", minimum=0, maximum=None)
     rng = np.random.default_rng(seed)
     if chains is None:
         visible = rng.integers(0, 2, size=(2000, bits.n_visible)).astype(np.float64)

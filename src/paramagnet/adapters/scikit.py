@@ -23,7 +23,8 @@ from paramagnet.learning.exact import estimate_seconds, log_partition, sizes_of
 from paramagnet.learning.gibbs import sample
 from paramagnet.learning.gradient import PCD, Exact, GradientSettings, Layout
 from paramagnet.learning.likelihood import Estimate
-from paramagnet.learning.optimizer import Adam, LearningRate
+from paramagnet.learning.optimizer import Adam
+from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray
@@ -55,7 +56,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     visible_bias : initial bias of the visible units: one number, or "data" for the biases that give the
         features their means
     gain : factor on the initial scale
-    learning_rate : of Adam, a number or a function of the index of the update
+    learning_rate : of Adam, a number, a `Schedule`, or a function of the index of the update
     batch_size : points per update
     n_iter : times to go through the data
     weight_decay : ``learning_rate * weight_decay * w`` is taken off the weights at every update

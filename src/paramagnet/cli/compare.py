@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paramagnet.cli.console import say
+from paramagnet.cli.interruptions import GO_ON, interruptible
 
 if TYPE_CHECKING:
     from paramagnet.experiments.compare import InitializationComparison, Standing
     from paramagnet.experiments.sweep import SweepProgress
 
 _LINE_SECONDS = 30.0  # between two lines about the progress
+_NOT_KEPT = "interrupted: the runs are lost; with `--out FOLDER` they are kept, and the same command goes on."
 
 
 def compare(
@@ -49,24 +51,25 @@ def compare(
     from paramagnet.experiments.cells import GAINS, RIVALS
     from paramagnet.experiments.compare import compare_initializations
 
-    comparison = compare_initializations(
-        data,
-        hidden_units,
-        visible=visible,
-        hidden=hidden,
-        hidden_bias=hidden_bias,
-        gains=gain or GAINS,
-        schemes=scheme or RIVALS,
-        epochs=epochs,
-        trials=trials,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        held_out=held_out,
-        seed=seed,
-        jobs=jobs,
-        folder=out,
-        callback=_Lines().show,
-    )
+    with interruptible(lambda: GO_ON if out is not None else _NOT_KEPT):
+        comparison = compare_initializations(
+            data,
+            hidden_units,
+            visible=visible,
+            hidden=hidden,
+            hidden_bias=hidden_bias,
+            gains=gain or GAINS,
+            schemes=scheme or RIVALS,
+            epochs=epochs,
+            trials=trials,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            held_out=held_out,
+            seed=seed,
+            jobs=jobs,
+            folder=out,
+            callback=_Lines().show,
+        )
     for failure in comparison.failures:
         say(f"failed: {failure}", err=True)
     _print_table(comparison)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from paramagnet._files import writable_target, write_atomically
 from paramagnet.cli import data_text
 from paramagnet.cli.console import say
 from paramagnet.cli.flags import FlagGroup
 from paramagnet.cli.points import Header
-from paramagnet.rbm import writable_target, write_atomically
 
 if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset

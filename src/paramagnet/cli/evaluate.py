@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points import Header, read_points
 from paramagnet.rbm import RBM
 
@@ -44,20 +45,21 @@ def evaluate(
     points = read_points(data, rbm.visible.name, header)
     n_threads = count_cores()
     method, why = _choose(method, rbm, n_threads)
-    if method == "exact":
-        with Bar("exact ln Z") as bar:
-            log_z = Estimate(log_partition(rbm, n_threads=n_threads, progress=bar.show))
-    else:
-        with Bar(f"ln Z by {method}") as bar:
-            log_z = estimate_log_partition(
-                rbm,
-                method=method,
-                n_samples=samples,
-                n_temperatures=temperatures,
-                rng=seed,
-                progress=bar.show,
-            )
-    estimate = log_likelihood(rbm, points, log_partition=log_z)
+    with interruptible(lambda: AGAIN):
+        if method == "exact":
+            with Bar("exact ln Z") as bar:
+                log_z = Estimate(log_partition(rbm, n_threads=n_threads, progress=bar.show))
+        else:
+            with Bar(f"ln Z by {method}") as bar:
+                log_z = estimate_log_partition(
+                    rbm,
+                    method=method,
+                    n_samples=samples,
+                    n_temperatures=temperatures,
+                    rng=seed,
+                    progress=bar.show,
+                )
+        estimate = log_likelihood(rbm, points, log_partition=log_z)
     if as_json:
         typer.echo(json.dumps(_record(estimate, log_z, method, why, len(points)), allow_nan=False))
     else:

@@ -66,7 +66,7 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
         name, value = match[1], match[2]
         flag = flags.get(name) or flags.get(_OPTIONS.get(name, ""))
         if value == "=False":
-            flag = flags.get(f"{name}=False")
+            flag = flags.get(f"{name}=False") or flags.get(f"no_{name}")
         if flag is None and name == "header" and value:
             flag = f"{_CONVERT} {'--header' if value == '=True' else '--no-header'}"
         if flag is not None:

@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 _MOST_ROWS = 12
 
 
-def as_epochs(at: str | None, every: int | None) -> int | list[int] | None:
+def as_epochs(at: str | None, every: int | None, epochs: int) -> int | list[int] | None:
     """The epochs to measure at, from ``--evaluate-at`` or ``--evaluate-every``."""
     if at is None:
         return every
     if every is not None:
         raise ValueError("`--evaluate-at` and `--evaluate-every` exclude each other; give one of them.")
     try:
-        return [int(word) for word in at.split(",")]
+        chosen = [int(word) for word in at.split(",")]
     except ValueError:
         raise ValueError(f"`--evaluate-at` must be epochs with commas between them, got {at!r}.") from None
+    for epoch in chosen:
+        if not 0 <= epoch <= epochs:
+            raise ValueError(f"`--evaluate-at` must be epochs from 0 to `--epochs` = {epochs}, got {epoch}.")
+    return chosen
 
 
 def show_value(record: Record, digits: int = 4) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import signal
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paramagnet.cli.console import say
+from paramagnet.cli.interruptions import GO_ON, interruptible
 
 if TYPE_CHECKING:
     from paramagnet.experiments.executors import Executor
@@ -93,14 +90,11 @@ def reproduce(
     executor = _make_executor(jobs, scheduler)
     n_failed = 0
     try:
-        with _interruptible():
+        with interruptible(lambda: GO_ON):
             for stage in plan.shorten(stages, trials=trials, quick=quick):
                 if time.time() >= deadline:
                     break
                 n_failed += _run_stage(stage, quick and trials is None, executor, out, state, deadline)
-    except KeyboardInterrupt:
-        say("interrupted: the same command goes on from here.", err=True)
-        raise typer.Exit(130) from None
     finally:
         executor.shutdown()
     typer.echo(f"records: {out}")
@@ -114,19 +108,6 @@ def reproduce(
 
 def _name_of(spec: str) -> str:
     return Path(spec).stem if spec.endswith(".toml") else spec
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """A polite request to end (SIGTERM) is taken like Ctrl-C: states are saved."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former)
 
 
 def _make_executor(jobs: int | None, scheduler: str | None) -> Executor:

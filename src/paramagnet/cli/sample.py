@@ -11,9 +11,11 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from paramagnet._files import writable_target, write_atomically
+from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points import as_levels
 from paramagnet.plots import FORMATS, check_figure_path
-from paramagnet.rbm import RBM, writable_target, write_atomically
+from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, GaussianUnit
 
 _ARRAYS = (".npy", ".npz", ".csv")
@@ -83,26 +85,27 @@ def sample(
             f"`--n-samples` must give at most {_MOST_IMAGES} images to be drawn, got {n_images}. "
             "Write numbers instead, for example `--out samples.npz`."
         )
-    if clamp is None and _affordable(rbm, method, n_threads):
-        with Bar("enumeration") as bar:
-            states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
-        how = "exact samples"
-    else:
-        fixed = None if held is None else np.repeat(held, n_samples, axis=0)
-        with Bar("Gibbs sweeps") as bar:
-            states = gibbs.sample(
-                rbm,
-                n_samples if fixed is None else len(fixed),
-                n_steps=steps,
-                clamp=fixed,
-                rng=seed,
-                progress=bar.show,
-            )
-        how = f"samples after {steps} Gibbs sweeps from random states"
-    if drawn:
-        _draw(out, states, held, image_shape, columns)
-    else:
-        _write(out, states, whole=not isinstance(rbm.visible, GaussianUnit))
+    with interruptible(lambda: AGAIN):
+        if clamp is None and _affordable(rbm, method, n_threads):
+            with Bar("enumeration") as bar:
+                states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
+            how = "exact samples"
+        else:
+            fixed = None if held is None else np.repeat(held, n_samples, axis=0)
+            with Bar("Gibbs sweeps") as bar:
+                states = gibbs.sample(
+                    rbm,
+                    n_samples if fixed is None else len(fixed),
+                    n_steps=steps,
+                    clamp=fixed,
+                    rng=seed,
+                    progress=bar.show,
+                )
+            how = f"samples after {steps} Gibbs sweeps from random states"
+        if drawn:
+            _draw(out, states, held, image_shape, columns)
+        else:
+            _write(out, states, whole=not isinstance(rbm.visible, GaussianUnit))
     of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
     typer.echo(f"{len(states)} {how}{of_each}: {out}")
 

@@ -11,11 +11,13 @@ import numpy as np
 import typer
 
 from paramagnet._checks import as_real
+from paramagnet._files import writable_target
 from paramagnet.cli.console import Bar, say
 from paramagnet.cli.history import as_epochs, print_history, show_value
+from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points import Header, read_points
 from paramagnet.plots import check_figure_path
-from paramagnet.rbm import RBM, writable_target
+from paramagnet.rbm import RBM
 from paramagnet.units import Unit, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
@@ -61,6 +63,9 @@ def train(
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a machine and a checkpoint that are there.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw the learning curve to this file.")] = None,
 ) -> None:
     """Train a machine and write it to a file.
@@ -70,7 +75,8 @@ def train(
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
-    A checkpoint is kept beside it: with --resume the same command goes on after an interruption.
+    A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
+    SIGTERM, a crash).
 
     With --resume and more --epochs a finished run is trained further.
     """
@@ -88,15 +94,13 @@ def train(
         raise ValueError("`--momentum` is for `--optimizer sgd`; adam has its own.")
     if seed is not None and seed < 0:
         raise ValueError(f"`--seed` must be zero or positive, got {seed}.")
-    if out.exists() and data.exists() and out.samefile(data):
-        raise ValueError(f"`--out` must not be the data file, got {str(out)!r}.")
+    for name, file in (("data file", data), ("validation file", validation)):
+        if file is not None and out.exists() and file.exists() and out.samefile(file):
+            raise ValueError(f"`--out` must not be the {name}, got {str(out)!r}.")
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
-    if checkpoint.exists() and not out.exists() and not resume:
-        raise ValueError(
-            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or remove it to "
-            "start anew."
-        )
-    evaluated = as_epochs(evaluate_at, evaluate_every)
+    if not (resume or force):
+        _require_new(out, checkpoint)
+    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
     biases = _as_bias(visible_bias)
     points = read_points(data, visible, header)
     sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
@@ -123,7 +127,7 @@ def train(
     n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
     progress = _Watch(epochs, n_batches, start)
     try:
-        with progress:
+        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress:
             result = training.train(
                 start,
                 points,
@@ -138,18 +142,29 @@ def train(
                 callback=progress.show,
                 checkpoint=checkpoint,
             )
-    except KeyboardInterrupt:
-        say(_how_to_resume(progress.state, checkpoint), err=True)
-        raise typer.Exit(130) from None
+            result.rbm.save(out)
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
-    result.rbm.save(out)
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
     print_history(result)
     typer.echo(f"machine: {out}")
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
+
+
+def _require_new(out: Path, checkpoint: Path) -> None:
+    """An error if training would replace the machine or the checkpoint of another run."""
+    if out.exists():
+        raise FileExistsError(
+            f"`--out` must be a new file, {str(out)!r} exists. Choose another name, train it further by "
+            "`--resume`, or replace it by `--force`."
+        )
+    if checkpoint.exists():
+        raise FileExistsError(
+            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or replace it by "
+            "`--force`."
+        )
 
 
 def _as_bias(text: str) -> float | str:
@@ -193,7 +208,8 @@ def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> Tra
 def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
     if state is None:
         return "Interrupted before the first update; nothing was kept."
-    command = ["paramagnet", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"]
+    words = (word for word in sys.argv[1:] if word not in ("--resume", "--force"))
+    command = ["paramagnet", *words, "--resume"]
     return (
         f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
         f"Go on with: {shlex.join(command)}"

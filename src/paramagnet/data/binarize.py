@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_generator, as_path, as_real, as_reals
+from paramagnet._checks import as_generator, as_real, as_reals
+from paramagnet._files import write_atomically
 from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
@@ -142,17 +141,7 @@ class Binarizer:
             "units": self.units.name,
             **{name: None if array is None else array.tolist() for name, array in arrays.items()},
         }
-        target = Path(os.path.realpath(as_path(path, "path")))
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")
-        if target.exists() and not target.is_file():
-            raise ValueError(f"`path` must be a regular file or a new name, got {shown(path)}.")
-        temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-        try:
-            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Binarizer:

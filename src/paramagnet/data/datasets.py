@@ -223,6 +223,13 @@ def _read_own(path: Path, label: Label, header: bool | None) -> tuple[Table, Pro
         known = ", ".join(map(repr, SOURCES))
         raise ValueError(f"`name` must be one of {known}, or the path of a file, got {str(path)[:1000]!r}.")
     table = read_table(existing_file(path, "name"), label=label, header=header)
+    if table.data.dtype.kind == "f" and (gaps := np.isnan(table.data)).any():
+        row, column = np.argwhere(gaps)[0]
+        raise ValueError(
+            f"`name` must be a file without missing cells, found {int(gaps.sum())}, the first in row {row} "
+            f"(counted from 0), column {table.feature_names[column]!r}: {path}. Drop those points or fill "
+            "them in."
+        )
     return table, Provenance(f"file {path}", "unknown", "unknown")
 
 

@@ -153,8 +153,8 @@ def _verified(content: bytes, sha256: str, where: Path) -> bytes:
         if hashlib.sha256(candidate).hexdigest() == sha256:
             return candidate
     raise ValueError(
-        f"{where} is not the file it should be: its sha256 is {hashlib.sha256(content).hexdigest()[:16]}..., "
-        f"expected {sha256[:16]}.... Replace it, or remove it to have it downloaded."
+        f"{where} is not the file it should be: its sha256 is {hashlib.sha256(content).hexdigest()[:8]}..., "
+        f"expected {sha256[:8]}.... Replace it, or remove it to have it downloaded."
     )
 
 

@@ -68,7 +68,15 @@ def read_table(
     array, labels = read_numpy(source, name)
     array = _as_numbers(array, source)
     found = () if labels is None else ("labels in their own array",)
-    codes, classes = (None, ()) if labels is None or label is False else encode_labels(labels)
+    if labels is None or label is False:
+        return _as_table(array, source, None, (), found)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        place = int(np.argwhere(~np.isfinite(labels))[0, 0])
+        raise ValueError(
+            f"`path` must have a label for each point, got {labels[place]} for point {place}: {source}. Drop "
+            "the point, or pass `label=False` to leave out the labels."
+        )
+    codes, classes = encode_labels(labels)
     return _as_table(array, source, codes, classes, found)
 
 

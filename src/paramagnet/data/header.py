@@ -34,6 +34,12 @@ def is_header(fields: Fields) -> bool:
     )
 
 
+def may_name_columns(fields: Fields) -> bool:
+    """Whether there are numbers in a line, all of them different, as names must be."""
+    numbers = [_number(field) for field in fields if as_number(field) is not None and not is_missing(field)]
+    return 0 < len(numbers) == len(set(numbers))
+
+
 def doubt_header(first: Fields, below: Sequence[Fields], *, quoted: bool) -> str | None:
     """Why ``first``, which holds numbers, might be a header all the same; None where it is data.
 
@@ -44,7 +50,7 @@ def doubt_header(first: Fields, below: Sequence[Fields], *, quoted: bool) -> str
     names = [first[i].strip() for i in columns]
     numbers = [_number(name) for name in names]
     rows = [[row[i].strip() for i in columns] for row in below if len(row) == len(first)]
-    if not rows or not columns or len(set(numbers)) < len(numbers):
+    if not rows or not may_name_columns(first):
         return None
     if quoted:
         return "its numbers are in quotes, those below are not"

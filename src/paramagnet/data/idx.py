@@ -43,6 +43,8 @@ def parse_idx(content: bytes, source: str) -> npt.NDArray[Any]:
     reader = _Reader(content)
     try:
         magic = reader.take(4)
+        if not magic:
+            raise ValueError(f"`path` must be an idx file, but is empty: {source}.")
         if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _TYPES:
             raise ValueError(f"`path` must be an idx file, but starts with {magic.hex(' ')}: {source}.")
         n_dimensions = magic[3]

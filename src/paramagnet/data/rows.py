@@ -28,6 +28,10 @@ Lines = list[tuple[int, str]]  # numbers from 1, texts
 Split = Callable[[str], list[str]]
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([., '\u00a0\u202f])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
+# The typographic minus, currencies, underscores, and characters that cannot be seen.
+_SIGNS = str.maketrans(
+    {"\u2212": "-", "\u2013": "-"} | dict.fromkeys("$\u20ac\u00a3_\u200b\u200e\u2060\ufeff", "")
+)
 _PARTS = re.compile(r"[\s,;]+")
 
 
@@ -83,7 +87,10 @@ def read_rows(lines: Lines, split: Split, layout: Layout, found: list[str]) -> T
                 values.extend(_read_slowly(fields, number, column, layout))
     n_features = n_columns - (column is not None)
     if n_features == 0:
-        raise ValueError(f"`path` must hold at least one column of numbers: {layout.source}.")
+        raise ValueError(
+            f"`path` must hold at least one column of numbers, got {_shown(lines[0][1])} in line "
+            f"{lines[0][0]}: {layout.source}. Columns may be separated by {', '.join(SEPARATORS.values())}."
+        )
     data = np.array(values, dtype=np.float64).reshape(len(lines), n_features)
     _check_finite(data, lines, split, column, layout)
     names = [*(default_names(n_columns) if layout.names is None else layout.names)]
@@ -125,6 +132,9 @@ def notation_hint(field: str) -> str:
         return " Write numbers without separators of thousands, and decimals with a point."
     if has_decimal_comma(text):
         return " Write decimals with a point; pandas.read_csv(..., decimal=',') reads such a file."
+    plain = text.translate(_SIGNS)
+    if plain != text and as_number(plain) is not None:
+        return " Write numbers with the digits 0 to 9, a point and the sign - only."
     if text.endswith("%") and as_number(text[:-1].replace(",", ".")) is not None:
         return " Write percentages as plain numbers."
     parts = _PARTS.split(text)
@@ -187,7 +197,7 @@ def _check_listed(value: str, allowed: frozenset[str], column: int, number: int,
         return
     name = "" if layout.names is None else layout.names[column]
     listed = sorted(allowed)
-    shown = ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
+    shown = ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "") if any(listed) else "empty"
     raise ValueError(
         f"`path` must have values of its {{list}} in the attribute {name!r}, got {_shown(value)} in line "
         f"{number}, column {column + 1}; the list is {shown}: {layout.source}. Correct the value, or add it "

@@ -79,6 +79,12 @@ def choose_label(
     telling = [i for i, name in enumerate(names or ()) if name.strip().lower() in LABEL_NAMES]
     if len(telling) == 1:
         return telling[0]
+    if names is not None and len(telling) > 1:
+        raise ValueError(
+            f"`path` must have one column of labels, got {names[telling[0]].strip()!r} and "
+            f"{names[telling[1]].strip()!r} in columns {telling[0] + 1} and {telling[1] + 1}: {source}. Pass "
+            "`label`, the name of one of them or its number from 0."
+        )
     if len(texts) > 1:
         raise ValueError(
             f"`path` must hold numbers and at most one column of labels, got text in columns "

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from paramagnet.data.arff import parse_arff
-from paramagnet.data.header import doubt_header, is_header
+from paramagnet.data.header import doubt_header, is_header, may_name_columns
 from paramagnet.data.rows import SEPARATORS, Layout, Lines, Split, read_rows, split_lines
 from paramagnet.data.table import Label, Table, as_number
 
@@ -17,6 +17,7 @@ _SAMPLE = 10  # lines that decide about the separator
 _BELOW = 1000  # lines that a header of numbers is compared with
 _OPENING_QUOTE = re.compile(r'(?:^|[,;\t ])"')
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its byte-order marks
+_EXCEL = re.compile(r"sep=[,;\t ]?", re.IGNORECASE)  # a first line that tells Excel the separator
 
 
 def parse_csv(
@@ -30,17 +31,24 @@ def parse_csv(
     cell that is empty, ``?`` or ``NA`` is missing: NaN, or an error unless ``missing``.
     """
     lines = [(number, line) for number, line in _logical_lines(text) if line.strip()]
+    lines, comment = _drop_comments(lines)
     separator = _find_separator([line for _, line in lines[:_SAMPLE]])
     split = _splitter(separator, '"' in text)
     names = None
     if lines:
         first = [field.strip() for field in split(lines[0][1])]
-        if header or (header is None and (is_header(first) or _is_name_of(label, first))):
-            names, lines = [name or f"x{i}" for i, name in enumerate(first)], lines[1:]
+        commented = [] if comment is None or header is False else [name.strip() for name in split(comment)]
+        if len(commented) == len(first) and not is_header(first):
+            names = commented
+        elif header or (header is None and (is_header(first) or _is_name_of(label, first))):
+            names, lines = first, lines[1:]
         elif header is None:
             _check_doubt(first, lines, split, source)
     if not lines:
-        raise ValueError(f"`path` must hold at least one line of numbers: {source}.")
+        below = "" if names is None else f" below the header {', '.join(names)[:60]!r}"
+        raise ValueError(f"`path` must hold at least one line of numbers{below}: {source}.")
+    if names is not None:
+        names = [name or f"x{i}" for i, name in enumerate(names)]
     n_columns = len(names if names is not None else split(lines[0][1]))
     layout = Layout(source, names, n_columns, label, missing, separator)
     found = [f"separated by {SEPARATORS[separator]}s"] if n_columns > 1 else []
@@ -67,6 +75,20 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         i = end + 1
 
 
+def _drop_comments(lines: Lines) -> tuple[Lines, str | None]:
+    """The lines from the first one on that is no comment (#), and the last comment, which may be a header, as
+    NumPy writes it; without Excel's line about the separator.
+    """
+    if lines and _EXCEL.fullmatch(lines[0][1].strip()):
+        lines = lines[1:]
+    comment = None
+    for place, (_, line) in enumerate(lines):
+        if not line.lstrip().startswith("#"):
+            return lines[place:], comment
+        comment = line.lstrip().lstrip("#").strip()
+    return [], comment
+
+
 def _is_name_of(label: Label, first: list[str]) -> bool:
     """Whether the column of the labels was asked for by a name that the first line has."""
     if not isinstance(label, str) or label not in first:
@@ -76,6 +98,8 @@ def _is_name_of(label: Label, first: list[str]) -> bool:
 
 
 def _check_doubt(first: list[str], lines: Lines, split: Split, source: str) -> None:
+    if not may_name_columns(first):
+        return
     below = [split(line) for _, line in lines[1 : 1 + _BELOW]]
     quoted = lines[0][1].count('"') >= 2 * len(first) and all(
         line.count('"') <= 2 * sum(as_number(field) is None for field in fields)
@@ -116,6 +140,8 @@ def _splitter(separator: str, quotes: bool) -> Split:
 
 def decode(content: bytes, source: str) -> str:
     """The text in ``content``, UTF-8 with or without a byte-order mark."""
+    if content.startswith(b"\xff\xfe\0\0"):
+        raise ValueError(_wrong_encoding("it is in UTF-32", "UTF-32", source))
     if content.startswith(_UTF16):
         raise ValueError(_wrong_encoding("it is in UTF-16", "UTF-16", source))
     if b"\0" in content[:4096]:

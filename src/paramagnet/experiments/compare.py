@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paramagnet._arrays import as_array, require_memory, shown
-from paramagnet._checks import as_callable, as_choice, as_count, as_path, as_positive, as_real
+from paramagnet._checks import MOST_SWEEPS, as_callable, as_choice, as_count, as_path, as_positive, as_real
 from paramagnet.data.binarize import check_method
 from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
@@ -43,7 +43,6 @@ from paramagnet.experiments.tables import Column, Table, make_table
 from paramagnet.initializers import SCHEMES
 from paramagnet.learning.exact import estimate_seconds
 from paramagnet.learning.run import SECONDS_CHEAP
-from paramagnet.learning.training import MOST_EPOCHS
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.units import GaussianUnit, as_unit
 
@@ -221,7 +220,7 @@ def compare_initializations(
         raise ValueError(f"`held_out` must be at least 0 and below 1, got {held_out!r}.")
     visible, hidden = _as_units(visible, "visible"), _as_units(hidden, "hidden")
     n_hidden, jobs = as_count(n_hidden, "n_hidden"), as_count(jobs, "jobs", maximum=_MOST_JOBS)
-    epochs = as_count(epochs, "epochs", maximum=MOST_EPOCHS)
+    epochs = as_count(epochs, "epochs", maximum=MOST_SWEEPS)
     trials = as_count(trials, "trials", maximum=_MOST_RUNS)
     seed = as_count(seed, "seed", minimum=0, maximum=_LARGEST_SEED)
     hidden_bias = _plain(hidden_bias, as_bias(hidden_bias, "hidden_bias"))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from paramagnet.experiments.store import RunRecord, Store, TornLineWarning, lock
-from paramagnet.rbm import writable_target, write_atomically
+from paramagnet._files import writable_target, write_atomically
+from paramagnet.experiments.store import RunRecord, Store, lock
 
 # What differs from one execution of a run to the next.
 CIRCUMSTANCES = {"seconds", "version", "commit", "environment", "finished"}
@@ -85,7 +84,7 @@ def merge_records(
             difference = _find_difference(known, record)
             if difference and not keep_first:
                 raise ValueError(
-                    f"{first} and {name} disagree about the run {record.digest} ({record.sweep}, trial "
+                    f"{first} and {name} disagree about the run {record.digest[:8]} ({record.sweep}, trial "
                     f"{record.trial}): {difference}. Other processors and libraries may round differently; "
                     "to take the record of the file named first, say `--keep-first`."
                 )
@@ -97,7 +96,7 @@ def merge_records(
 def _find_difference(one: RunRecord, other: RunRecord) -> str:
     for name in (field.name for field in fields(RunRecord) if field.name not in CIRCUMSTANCES):
         mine, theirs = getattr(one, name), getattr(other, name)
-        if name == "settings" and not (mine and theirs):  # older versions did not write it
+        if name in ("settings", "shown") and not (mine and theirs):  # older versions did not write them
             continue
         if json.dumps(mine) != json.dumps(theirs):  # where NaN equals NaN
             return f"`{name}` is {_shorten(mine)} and {_shorten(theirs)}"
@@ -124,15 +123,10 @@ def _merge_records(files: list[Path], keep_first: bool) -> tuple[list[RunRecord]
 
 
 def _read(path: Path) -> list[RunRecord]:
-    """The records of a file; what is left of a last line is named, and a file without any is refused."""
-    records, content = Store(path).records(), path.read_bytes()
-    n_lines = sum(bool(line.strip()) for line in content.split(b"\n"))
-    if n_lines and not records:
+    """The records of a file; one that has lines and no record is refused."""
+    records = Store(path).records()
+    if not records and path.read_bytes().strip():
         raise ValueError(f"`sources` must be files of records, {path} holds none.")
-    if n_lines > len(records):
-        warnings.warn(
-            f"The last line of {path} is incomplete and is left out.", TornLineWarning, stacklevel=2
-        )
     return records
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from paramagnet._files import write_atomically
 from paramagnet.experiments.annealing_check import AnnealingCheck, check_sheet
 from paramagnet.experiments.cells import Runs, Start, group_runs
 from paramagnet.experiments.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
@@ -39,7 +40,6 @@ from paramagnet.experiments.store import RunRecord, Store
 from paramagnet.experiments.tables import Column, held_out_table, rivals_table, to_sheet
 from paramagnet.experiments.verdict import Verdict, dataset_spreads, judge_table
 from paramagnet.experiments.writers import to_csv, to_latex
-from paramagnet.rbm import write_atomically
 
 
 def read_results(folder: str | Path) -> list[RunRecord]:

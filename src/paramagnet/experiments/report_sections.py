@@ -23,7 +23,7 @@ from paramagnet.experiments.figures import (
 from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.report_text import LONG_RUN, describe_spec, is_about_draws
 from paramagnet.experiments.sheet import Line, Sheet, plain_sheet, std_text
-from paramagnet.experiments.spec_files import paper_specs, read_spec
+from paramagnet.experiments.spec_files import paper_specs, read_spec, study_specs
 from paramagnet.experiments.store import RunRecord
 from paramagnet.experiments.tables import (
     Column,
@@ -206,13 +206,28 @@ def own_sheets(records: Sequence[RunRecord], name: str) -> list[Sheet]:
     sheets: list[Sheet] = []
     for version, runs in _versions(records, name):
         for setting, starts in sorted(runs.items()):
-            measured = sorted({epoch for part in starts.values() for run in part for epoch in run.epochs})
-            columns = [Column(setting, epoch) for epoch in measured[::-1][:5:2][::-1]]
+            columns = [Column(setting, epoch) for epoch in _epochs_to_show(name, runs)]
             sizes = f"{setting.n_visible} {setting.visible} and {setting.n_hidden} {setting.hidden} units"
             title = f"{setting.dataset}, {sizes}, c = {setting.c:g}{version}"
             key = f"{name}_{len(sheets) + 1}"
             sheets.append(to_sheet(make_table(key, title, runs, sorted(starts), columns)))
     return sheets
+
+
+def _epochs_to_show(name: str, runs: Runs) -> list[int]:
+    """The epochs that the specification of the runs names.
+
+    Records of older versions do not say which; of these the last measured one is shown, and every second
+    before it, three in all.
+    """
+    records = [run for starts in runs.values() for part in starts.values() for run in part]
+    shown = {epoch for run in records for epoch in run.shown}
+    if name in study_specs():
+        spec = read_spec(name)
+        if {run.settings for run in records} <= {"", spec.settings}:
+            shown |= set(spec.measurement.epochs)
+    measured = sorted({epoch for run in records for epoch in run.epochs})
+    return sorted(shown) or measured[::-1][:5:2][::-1]
 
 
 def _versions(records: Sequence[RunRecord], name: str) -> list[tuple[str, Runs]]:

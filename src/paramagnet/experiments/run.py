@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import warnings
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -42,6 +43,10 @@ LOOK_SECONDS = 0.25  # between two looks at whether to stop
 
 class Stopped(Exception):  # noqa: N818 - no error
     """The run was told to stop; its state is saved."""
+
+
+class DamagedStateWarning(UserWarning):
+    """The state of an interrupted run could not be used; its run starts anew, and its record is the same."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,7 @@ def _record(run: Run, measured: Sequence[Record], **facts: Any) -> RunRecord:
         environment=environment(),
         finished=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         settings=run.settings,
+        shown=tuple(sorted(set(run.measurement.epochs))),
         **facts,
     )
 
@@ -274,8 +280,9 @@ class _Keeper:
             return None
         try:
             state = load_checkpoint(self._path)
-        except ValueError:
+        except ValueError as error:
             self._path.unlink()
+            warnings.warn(f"A run starts anew: {error}", DamagedStateWarning, stacklevel=2)
             return None
         self._before = state.seconds
         return state

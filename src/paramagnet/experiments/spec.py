@@ -11,13 +11,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
 from paramagnet.experiments.paper import PAPER_TABLES
 from paramagnet.experiments.starts import OURS, parse_start
 from paramagnet.initializers import SCHEMES
 from paramagnet.units import as_unit
 
 PARTS = ("paper", "rivals", "starts", "all")
+
+# Larger numbers are slips of the pen: they would fill the memory, or never end.
+MOST_RUNS = 1_000_000  # of a specification
+MOST_UNITS = 1_000_000  # of a layer
+MOST_POINTS = 1_000_000_000
+MOST_OF_CURVE = 1000  # measurements
 
 
 @dataclass(frozen=True)
@@ -46,8 +52,8 @@ class DataSpec:
         _require_text(self.held_out, "held_out")
         for key in ("n_points", "held_out_points"):
             if getattr(self, key) is not None:
-                as_count(getattr(self, key), key)
-        as_count(self.datasets, "datasets")
+                as_count(getattr(self, key), key, maximum=MOST_POINTS)
+        as_count(self.datasets, "datasets", maximum=MOST_RUNS)
         if not isinstance(self.binarize, str):
             as_real(self.binarize, "binarize")
         same = self.held_out == self.name != "toy" or (self.sha256 and self.sha256 == self.held_out_sha256)
@@ -78,13 +84,14 @@ class LearningSpec:
         _require_one_of(self.optimizer, "optimizer", ("adam", "sgd"))
         _require_one_of(self.gradient, "gradient", ("exact", "pcd"))
         if self.batch_size is not None:
-            as_count(self.batch_size, "batch_size")
+            as_count(self.batch_size, "batch_size", maximum=MOST_POINTS)
         if not 0.0 <= as_real(self.momentum, "momentum") < 1.0:
             raise ValueError(f"`momentum` must be at least 0 and below 1, got {self.momentum!r}.")
         if self.momentum and self.optimizer == "adam":
             raise ValueError("`momentum` is for the optimizer sgd; adam has its own.")
-        for key, minimum in (("n_chains", 1), ("n_steps", 1), ("n_relax", 0)):
-            as_count(getattr(self, key), key, minimum=minimum)
+        limits = (("n_chains", 1, MOST_CHAINS), ("n_steps", 1, MOST_SWEEPS), ("n_relax", 0, MOST_SWEEPS))
+        for key, minimum, maximum in limits:
+            as_count(getattr(self, key), key, minimum=minimum, maximum=maximum)
 
 
 @dataclass(frozen=True)
@@ -108,11 +115,11 @@ class MeasurementSpec:
         if not self.epochs:
             raise ValueError("`epochs` must name at least one epoch, the last.")
         for epoch in self.epochs:
-            as_count(epoch, "epochs")
-        as_count(self.curve, "curve", minimum=0)
+            as_count(epoch, "epochs", maximum=MOST_SWEEPS)
+        as_count(self.curve, "curve", minimum=0, maximum=MOST_OF_CURVE)
         _require_one_of(self.log_partition, "log_partition", ("exact", "mais"))
         for key in ("n_samples", "n_temperatures", "curve_samples", "curve_temperatures"):
-            as_count(getattr(self, key), key)
+            as_count(getattr(self, key), key, maximum=MOST_CHAINS)
 
     @cached_property
     def all_epochs(self) -> tuple[int, ...]:
@@ -210,7 +217,7 @@ class Spec:
             if not getattr(self, key):
                 raise ValueError(f"`{key}` must hold at least one number.")
         for size in self.n_hidden:
-            as_count(size, "n_hidden")
+            as_count(size, "n_hidden", maximum=MOST_UNITS)
         for gain in self.gains:
             as_positive(as_real(gain, "gains"), "gains")
         for rival in self.rivals:
@@ -222,8 +229,14 @@ class Spec:
             raise ValueError("`gains`, `rivals` and `starts` must not all be empty.")
         if self.table and self.table not in {table.key for table in PAPER_TABLES}:
             raise ValueError(f"`table` must be one of the paper's, got {self.table!r}. Leave it out.")
-        as_count(self.trials, "trials")
-        as_count(self.seed, "seed", minimum=0)
+        starts = len(self.gains) + len(self.rivals) + len(self.starts)
+        n_cells = len(self.n_hidden) * len(self.hidden_bias) * starts
+        if as_count(self.trials, "trials", maximum=None) * n_cells > MOST_RUNS:
+            raise ValueError(
+                f"`trials` must make at most {MOST_RUNS} runs, {MOST_RUNS // n_cells} trials of {n_cells} "
+                f"cells, got {self.trials}."
+            )
+        as_count(self.seed, "seed", minimum=0, maximum=None)
 
     @property
     def settings(self) -> str:

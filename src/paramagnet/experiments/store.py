@@ -1,8 +1,9 @@
 """The records of runs, and the file they are kept in: one JSON line a run.
 
 Records are appended by one process, and each is on the disk before the next; what a crash leaves of a line at
-the end of a file is cut off when it is opened again. Two machines that computed different runs can put their
-files together (see `merge`).
+the end of a file is cut off when it is opened again. Every line ends with a checksum over what stands before
+it; lines of older versions have none. Two machines that computed different runs can put their files together
+(see `merge`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -17,12 +19,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-MOST_BYTES = 1000  # of a line
+from paramagnet._checks import LARGEST_COUNT
+from paramagnet._files import checksum
+
+MOST_BYTES = 1000  # of a line, without its checksum
+LONGEST_LINE = 10_000  # bytes; what is longer is no record, and is not read
 DIGITS, FEWEST_DIGITS = 6, 4  # of log-likelihoods
 
 
+_SEALED = re.compile(r'(.*),"checksum":"([0-9a-f]{8})"\}', re.DOTALL)
+_SEAL_BYTES = len(',"checksum":"01234567"')
+
+
 class TornLineWarning(UserWarning):
-    """The last line of a store was incomplete and was cut off."""
+    """The last line of a store is incomplete; it is left out, or was cut off."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,8 @@ class RunRecord:
     ``log_likelihood`` (of the learned points) and ``held_out`` (NaN where there are no such points), both in
     nats per point, and ``error``, the standard error of ``ln Z`` (0 where exact), are of equal length.
     ``seconds`` are of one core. ``commit`` ends in + where the sources differed from it. ``settings`` stands
-    for what all runs of a specification share; empty in records of older versions.
+    for what all runs of a specification share; ``shown`` are the epochs that the specification names, which
+    its tables show. Both are empty in records of older versions.
     """
 
     digest: str
@@ -61,42 +72,55 @@ class RunRecord:
     environment: str
     finished: str
     settings: str = ""
+    shown: tuple[int, ...] = ()
 
     def to_line(self) -> str:
         """The record as a line of JSON, numbers rounded to six digits, errors to two; to fewer where the line
-        would be too long.
+        would be too long. The checksum comes last.
         """
-        lines = (self._to_line(digits) for digits in range(DIGITS, FEWEST_DIGITS - 1, -1))
-        line = ""
-        for line in lines:
-            if len(line.encode()) <= MOST_BYTES:
+        text = ""
+        for digits in range(DIGITS, FEWEST_DIGITS - 1, -1):
+            text = self._to_text(digits)
+            if len(text.encode()) < MOST_BYTES:
                 break
-        return line
+        return f'{text[:-1]},"checksum":"{_text_checksum(text)}"}}\n'
 
-    def _to_line(self, digits: int) -> str:
+    def _to_text(self, digits: int) -> str:
         content = asdict(self)
-        if not self.settings:
-            del content["settings"]
+        for name in _OPTIONAL:
+            if not content[name]:
+                del content[name]
         content["sigma"] = _rounded(self.sigma, 6)
         content["log_likelihood"] = [_rounded(value, digits) for value in self.log_likelihood]
         held_out = [_rounded(value, digits) for value in self.held_out]
         content["held_out"] = None if all(value is None for value in held_out) else held_out
         content["error"] = [_rounded(value, 2) for value in self.error] if any(self.error) else 0
         content["seconds"] = _rounded(self.seconds, 4)
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_line(cls, line: str) -> RunRecord:
-        """The record in a line; ValueError if it holds none."""
-        content = json.loads(line)
+        """The record in a line; ValueError if it holds none, or a damaged one."""
+        text = line.strip(" \t\r\n")
+        sealed = _SEALED.fullmatch(text)
+        if sealed:
+            text = f"{sealed[1]}}}"
+            if _text_checksum(text) != sealed[2]:
+                raise ValueError("the line is damaged, it does not have its checksum")
+        content = json.loads(text, parse_constant=_refuse_constant)
         names = {field.name for field in fields(cls)}
-        if not isinstance(content, dict) or {*content, "settings"} != names:
+        if not isinstance(content, dict) or {*content, *_OPTIONAL} != names:
             raise ValueError("the line holds no record")
         for name, kinds in _KINDS.items():
             if name in content and (not isinstance(content[name], kinds) or isinstance(content[name], bool)):
                 raise ValueError(f"`{name}` is {content[name]!r}")
-        if not all(isinstance(epoch, int) for epoch in content["epochs"]):
-            raise ValueError(f"`epochs` are {content['epochs']!r}")
+        for name in ("epochs", "shown"):
+            if not all(_is_count(epoch) for epoch in content.get(name, ())):
+                raise ValueError(f"`{name}` are {content[name]!r}")
+        for name in ("n_visible", "n_hidden", "trial"):
+            if not _is_count(content[name]):
+                raise ValueError(f"`{name}` is {content[name]!r}")
+        content["shown"] = tuple(content.get("shown", ()))
         length = len(content["epochs"])
         content["epochs"] = tuple(content["epochs"])
         content["error"] = _column(content["error"] or 0.0, length)
@@ -105,13 +129,26 @@ class RunRecord:
         return cls(**content)
 
 
+_OPTIONAL = ("settings", "shown")  # not written where they are empty
 _TEXTS = "digest sweep table dataset visible hidden scheme version commit environment finished settings"
 _KINDS: dict[str, Any] = (
     dict.fromkeys(_TEXTS.split(), str)
     | dict.fromkeys(("n_visible", "n_hidden", "trial", "seed"), int)
     | dict.fromkeys(("c", "gain", "sigma", "seconds"), (int, float))
-    | {"epochs": list}
+    | {"epochs": list, "shown": list}
 )
+
+
+def _text_checksum(text: str) -> str:
+    return checksum([text.encode()], 4)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_COUNT
 
 
 def _column(values: Any, length: int) -> tuple[float, ...]:
@@ -186,16 +223,22 @@ class Store:
 
     def _repair(self) -> None:
         """Cut off what a crash left of a last line, or end it if all of it is there."""
-        self._file.seek(0)
+        size = self._file.seek(0, os.SEEK_END)
+        begins = max(0, size - LONGEST_LINE)
+        self._file.seek(begins)
         content = self._file.read()
         end = content.rfind(b"\n") + 1
         tail = content[end:]
         if not tail:
             return
+        if not end and begins:
+            raise ValueError(
+                f"The last line of {self.path} is no record: it has more than {len(tail)} bytes."
+            )
         try:
             RunRecord.from_line(tail.decode())
-        except (ValueError, TypeError):
-            self._file.truncate(end)
+        except _NO_RECORD:
+            self._file.truncate(begins + end)
             warnings.warn(
                 f"The last line of {self.path} was incomplete ({len(tail)} bytes) and was cut off; its run "
                 "will be repeated.",
@@ -210,23 +253,35 @@ class Store:
     def _read(self) -> Iterator[tuple[RunRecord, int]]:
         if not self.path.exists():
             return
-        lines = self.path.read_bytes().split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield RunRecord.from_line(line.decode()), number
-            except (ValueError, TypeError) as error:
-                if number == len(lines):  # torn, or being written at this moment
-                    return
-                raise ValueError(f"{self.path}, line {number}, is no record: {error}.") from None
+        with self.path.open("rb") as file:
+            lines = iter(lambda: file.readline(LONGEST_LINE), b"")
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                try:
+                    yield RunRecord.from_line(line.decode()), number
+                except _NO_RECORD as error:
+                    if line.endswith(b"\n") or len(line) == LONGEST_LINE:
+                        raise ValueError(
+                            f"{self.path}, line {number}, is no record: {error}. Remove the line to have its "
+                            "run repeated."
+                        ) from None
+                    warnings.warn(  # torn, or being written at this moment
+                        f"The last line of {self.path} is incomplete and is left out.",
+                        TornLineWarning,
+                        stacklevel=3,
+                    )
+
+
+_NO_RECORD = (ValueError, TypeError, RecursionError)
 
 
 def require_short(line: bytes) -> None:
     """An error if a line is too long for a store."""
-    if len(line) > MOST_BYTES:
+    n_bytes = len(line) - _SEAL_BYTES
+    if n_bytes > MOST_BYTES:
         raise ValueError(
-            f"`record` must not exceed {MOST_BYTES} bytes as a line, got {len(line)}. Measure at fewer "
+            f"`record` must not exceed {MOST_BYTES} bytes as a line, got {n_bytes}. Measure at fewer "
             "epochs (`curve` in the specification), or give specification and data file shorter names."
         )
 

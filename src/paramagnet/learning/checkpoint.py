@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_positive, as_real
+from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._files import read_arrays, writable_target, write_arrays
 from paramagnet.learning.gibbs import Chains
 from paramagnet.learning.gradient import Layout
 from paramagnet.learning.optimizer import OptimizerState
-from paramagnet.rbm import RBM, read_arrays, writable_target, write_arrays
+from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, GaussianUnit, as_unit
 
 _FORMAT = "paramagnet.checkpoint"
-_VERSION = "1"
 
 
 @dataclass(frozen=True)
@@ -128,24 +128,27 @@ class TrainState:
         }
         if self.chains is not None:
             progress["chains"] = {"seed": self.chains.seed, "sweep": self.chains.sweep}
-        metadata = {"format": _FORMAT, "version": _VERSION, "state": json.dumps(progress)}
-        write_arrays(path, arrays, metadata)
+        write_arrays(path, arrays, _FORMAT, {"state": json.dumps(progress, sort_keys=True)})
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> TrainState:
     """The state that a run left at ``path``; pass it to `train` in place of a machine to go on with it."""
-    arrays, metadata = read_arrays(path, _FORMAT, _VERSION)
+    arrays, metadata = read_arrays(path, _FORMAT)
     try:
         state = _assemble(arrays, json.loads(metadata["state"]))
         RBM(*state.layout.split(state.parameters))  # its constructor checks the numbers
         return state
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"`path` is a damaged checkpoint: {path} ({error}).") from None
 
 
 def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainState:
     visible, hidden = as_unit(content["visible"], "visible"), as_unit(content["hidden"], "hidden")
-    layout = Layout(int(content["n_visible"]), int(content["n_hidden"]), visible, hidden)
+    sizes = [as_count(content[name], name) for name in ("n_visible", "n_hidden")]
+    epoch, batch, n_steps = (
+        as_count(content[name], name, minimum=0) for name in ("epoch", "batch", "n_steps")
+    )
+    layout = Layout(sizes[0], sizes[1], visible, hidden)
     slots = tuple(arrays[f"slot{index}"] for index in range(sum(name.startswith("slot") for name in arrays)))
     for vector in (arrays["parameters"], *slots):
         if vector.shape != (layout.size,):
@@ -162,13 +165,14 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         if not (np.isfinite(states) if gaussian else np.isin(states, layout.visible.levels)).all():
             raise ValueError("the chains hold other values than those of the visible units")
         address = content["chains"]
-        chains = Chains.at(states, int(address["seed"]), int(address["sweep"]))
+        seed, sweep = (as_count(address[name], name, minimum=0) for name in ("seed", "sweep"))
+        chains = Chains.at(states, seed, sweep)
     return TrainState(
         layout=layout,
         parameters=arrays["parameters"],
-        optimizer_state=OptimizerState(int(content["n_steps"]), slots),
-        epoch=int(content["epoch"]),
-        batch=int(content["batch"]),
+        optimizer_state=OptimizerState(n_steps, slots),
+        epoch=epoch,
+        batch=batch,
         order=order,
         rng_state=dict(content["rng_state"]),
         records=tuple(Record(int(row[0]), *map(float, row[1:])) for row in arrays.get("records", ())),

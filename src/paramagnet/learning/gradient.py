@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_flag, as_threads
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_threads
 from paramagnet.kernels import enumeration, hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.learning.blocks import n_blocks, run_blocks
@@ -65,9 +65,9 @@ class PCD:
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        as_count(self.n_chains, "n_chains")
-        as_count(self.n_steps, "n_steps")
-        as_count(self.n_relax, "n_relax", minimum=0)
+        as_count(self.n_chains, "n_chains", maximum=MOST_CHAINS)
+        as_count(self.n_steps, "n_steps", maximum=MOST_SWEEPS)
+        as_count(self.n_relax, "n_relax", minimum=0, maximum=MOST_SWEEPS)
         if self.n_threads is not None:
             as_threads(self.n_threads)
 
@@ -83,7 +83,7 @@ class CD:
     n_threads: int | None = None
 
     def __post_init__(self) -> None:
-        as_count(self.n_steps, "n_steps")
+        as_count(self.n_steps, "n_steps", maximum=MOST_SWEEPS)
         if self.n_threads is not None:
             as_threads(self.n_threads)
 

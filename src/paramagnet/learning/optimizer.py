@@ -1,23 +1,21 @@
 """Optimizers: settings that never change, and a state that each step replaces by a new one.
 
 They ascend. A step takes the gradient of the log-likelihood to a direction; the parameters move by the
-learning rate times the direction. A learning rate is a number, or a function of the index of the update (0
-for the first).
+learning rate times the direction. A learning rate is a number, a `Schedule`, or a function of the index of
+the update (0 for the first).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from paramagnet._checks import as_positive, as_real
 from paramagnet.kernels.passes import follow_adam
+from paramagnet.learning.schedule import LearningRate
 from paramagnet.units import FloatArray
-
-LearningRate = float | Callable[[int], float]
 
 
 @dataclass(frozen=True, eq=False)

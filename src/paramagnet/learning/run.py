@@ -32,6 +32,7 @@ from paramagnet.learning.gradient import (
 )
 from paramagnet.learning.likelihood import Estimate, mean_free_energy
 from paramagnet.learning.optimizer import Optimizer, OptimizerState, rate_at
+from paramagnet.learning.schedule import describe_rate
 from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class DivergenceError(ArithmeticError):
     def __init__(self, message: str, state: TrainState) -> None:
         super().__init__(message)
         self.state = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made anew from `args` alone unless told otherwise, and a process pool whose worker
+        # raises one that cannot be made anew hangs.
+        return type(self), (self.args[0], self.state), self.__dict__
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +256,6 @@ def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] =
     """Settings in words; "Exact" where nothing is to be said about them."""
     names = [field.name for field in fields(settings) if field.name not in leave_out]
     values = {name: getattr(settings, name) for name in names}
-    shown = {k: getattr(v, "__qualname__", "schedule") if callable(v) else repr(v) for k, v in values.items()}
+    shown = {k: describe_rate(v) if k == "learning_rate" else repr(v) for k, v in values.items()}
     text = ", ".join(f"{k}={v}" for k, v in shown.items())
     return f"{type(settings).__name__}({text})" if text else type(settings).__name__

@@ -9,21 +9,32 @@ from __future__ import annotations
 import logging
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paramagnet._arrays import as_array, shown
-from paramagnet._checks import as_callable, as_count, as_generator, as_path, as_positive, as_real
+from paramagnet._checks import (
+    MOST_SWEEPS,
+    as_callable,
+    as_count,
+    as_flag,
+    as_generator,
+    as_path,
+    as_positive,
+    as_real,
+)
 from paramagnet.learning.checkpoint import Checkpoint, History, TrainState
 from paramagnet.learning.devices import KERNELS, as_engine
 from paramagnet.learning.exact import check_cost, estimate_seconds
 from paramagnet.learning.gradient import CD, PCD, Exact, GradientSettings, Layout, append_ones
 from paramagnet.learning.optimizer import SGD, Adam, Optimizer
 from paramagnet.learning.run import SECONDS_CHEAP, Run
+from paramagnet.learning.schedule import is_named
 from paramagnet.rbm import RBM, Rng
 from paramagnet.units import FloatArray
 
@@ -31,8 +42,11 @@ if TYPE_CHECKING:
     from paramagnet.learning.torch_engine import TorchEngine
 
 
-MOST_EPOCHS = 10**9
-MOST_EVALUATED = 10**6
+MOST_MEASUREMENTS = 1_000_000  # of one run
+
+# An optimizer in the settings of a run: its learning rate is the first of its numbers.
+_OPTIMIZER = re.compile(r"(\w+\(learning_rate=)(.*?)((?:, (?:beta1|momentum)=.*)?\))")
+_FINGERPRINT = re.compile(r"\b[0-9a-f]{64}\b")
 
 logger = logging.getLogger(__name__)
 logger.addHandler(logging.NullHandler())
@@ -63,6 +77,7 @@ def train(
     rng: Rng = None,
     callback: Callable[[TrainState], None] | None = None,
     checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
+    same_schedule: bool = False,
 ) -> TrainResult:
     """Maximize the log-likelihood of ``data``.
 
@@ -74,7 +89,7 @@ def train(
     epochs : how many times to go through the data, those of an earlier run included
     gradient : `Exact`, `PCD`, `CD`, or None: exact where a gradient takes no more than about a second, else
         `PCD`
-    optimizer : `Adam` or `SGD`
+    optimizer : `Adam` or `SGD`, with a number or a `Schedule` as learning rate, or with a function
     batch_size : points per update; None takes all. Batches are shuffled anew in every epoch, the last one may
         be smaller.
     weight_decay : ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases)
@@ -87,6 +102,9 @@ def train(
     rng : seed or generator for the order of the points, and for chains
     callback : called with the state after every update; it may raise StopIteration to end the run
     checkpoint : file to keep the state in, or a `Checkpoint`
+    same_schedule : your word, when you go on with a state, that a function given as learning rate returns the
+        same rates as in the earlier run: a checkpoint holds the name of a function only. Numbers and
+        `Schedule` are compared, and need no word.
     """
     keep = _as_checkpoint(checkpoint)
     as_callable(callback, "callback", "the state after every update")
@@ -102,6 +120,7 @@ def train(
         validation=validation,
         device=device,
         rng=rng,
+        same_schedule=same_schedule,
     )
     state = rbm if isinstance(rbm, TrainState) else None
     written = -math.inf  # the first state at once: a file that cannot be written is better known early
@@ -135,6 +154,7 @@ def training_steps(
     validation: Any = None,
     device: str = "cpu",
     rng: Rng = None,
+    same_schedule: bool = False,
 ) -> Iterator[TrainState]:
     """The states of a run: the start (unless ``rbm`` is a state already), then one after every update.
 
@@ -145,8 +165,9 @@ def training_steps(
             f"`rbm` must be a machine, or the state of a run to go on with, got {shown(rbm)}. `initialize` "
             "makes machines, `load_checkpoint` reads states."
         )
+    as_flag(same_schedule, "same_schedule")
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
-    epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_EPOCHS)
+    epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_SWEEPS)
     engine = as_engine(device, layout.visible, layout.hidden)
     if not isinstance(optimizer, (Adam, SGD)):
         raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {shown(optimizer)}.")
@@ -166,8 +187,8 @@ def training_steps(
         engine=None if isinstance(settings, Exact) else engine,
     )
     if isinstance(rbm, TrainState):
-        _check_same_run(rbm.settings, run.settings)
-        return run.steps(rbm, epochs, None)
+        _check_same_run(rbm.settings, run.settings, same_schedule=same_schedule)
+        return run.steps(replace(rbm, settings=run.settings), epochs, None)
     # A stream of its own, whatever generator was passed in: its state is a few integers.
     seeds = as_generator(rng).integers(2**63, size=4).tolist()
     start = TrainState(
@@ -229,13 +250,14 @@ def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> froz
         evaluate = max(1, epochs // 50)
     wanted = "None, an integer or a sequence of integers"
     epochs_named = as_array(evaluate, "evaluate", wanted)
-    if epochs_named.size > MOST_EVALUATED or epochs_named.ndim > 1:
+    if epochs_named.size > MOST_MEASUREMENTS or epochs_named.ndim > 1:
         raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
     if epochs_named.ndim == 0:
         every = as_count(evaluate, "evaluate")
-        if epochs // every > MOST_EVALUATED:
+        if epochs // every > MOST_MEASUREMENTS:
             raise ValueError(
-                f"`evaluate` must name at most {MOST_EVALUATED} epochs, got every {every} of {epochs}."
+                f"`evaluate` must ask for at most {MOST_MEASUREMENTS} measurements, got {epochs // every}: "
+                f"every {every} of {epochs} epochs. Measure at fewer of them."
             )
         return frozenset((*range(0, epochs + 1, every), epochs))
     chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in epochs_named.tolist()]
@@ -244,11 +266,29 @@ def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> froz
     return frozenset(chosen)
 
 
-def _check_same_run(earlier: dict[str, str], now: dict[str, str]) -> None:
+def _check_same_run(earlier: dict[str, str], now: dict[str, str], *, same_schedule: bool) -> None:
     earlier = {"device": KERNELS} | earlier  # checkpoints of before there were others do not say
+    before, after = (_OPTIMIZER.fullmatch(text.get("optimizer", "")) for text in (earlier, now))
+    if before and after and before.group(1, 3) == after.group(1, 3):
+        rates = before[2], after[2]
+        functions = [rate for rate in rates if not is_named(rate)]
+        if functions and not same_schedule:
+            raise ValueError(
+                f"`optimizer` must have the learning rate of the run to go on with, {rates[0]}, got "
+                f"{rates[1]}, and a checkpoint holds no more than the name of a function such as "
+                f"{functions[0]}. If the rates are the same, say so by `same_schedule=True`; a `Schedule` is "
+                "compared by its numbers."
+            )
+        if functions:
+            earlier["optimizer"] = now["optimizer"]
     for name in now:
         if earlier.get(name) != now[name]:
             raise ValueError(
-                f"`{name}` must be that of the run to go on with, {earlier.get(name)}, got {now[name]}. "
-                "To change it, start a new run from the machine `state.rbm`."
+                f"`{name}` must be that of the run to go on with, {_shorten(earlier.get(name))}, got "
+                f"{_shorten(now[name])}. To change it, start a new run from the machine `state.rbm`."
             )
+
+
+def _shorten(setting: str | None) -> str:
+    """A setting as it is shown: fingerprints of data cut to eight digits."""
+    return _FINGERPRINT.sub(lambda digits: digits[0][:8], str(setting))
