@@ -48,7 +48,7 @@ class Layer:
             self.field = self.root[..., None] * self.rule.nodes
         else:
             self.rule = gaussian_rule(unit.log_odds(bias, curvature.real), slope, coarseness=coarseness)
-            self.field = bias[..., None] + self.root[..., None] * self.rule.nodes
+            self.field = self.rule.fields(bias, self.root)
         self.curvature = curvature[..., None]
         self.k1, self.k2 = unit.cumulants(self.field, self.curvature)
 
