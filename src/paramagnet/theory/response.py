@@ -38,7 +38,8 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.saddle import Solution, product, require_convergence, solve_ensemble
+from paramagnet.theory.loop import product
+from paramagnet.theory.saddle import Solution, require_convergence, solve_ensemble
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 
 _IMAGINARY_STEP = 1e-25
