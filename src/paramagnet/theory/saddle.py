@@ -161,18 +161,33 @@ def _solve_above_gaussian(ensemble: Ensemble) -> Solution:
     energy.
     """
     if isinstance(ensemble.visible, GaussianUnit):
-        candidates = [solve_two_gaussians(ensemble)]
-    else:
-        candidates = solve_against_gaussian(ensemble)
-    q, self_overlap = candidates[0]
-    if len(candidates) > 1 and (candidates[1][1] != self_overlap).any():
-        first, other = (free_energy_density(_solution(ensemble, *pair)) for pair in candidates)
-        lower = other < first
-        q, self_overlap = (
-            np.where(lower, candidates[1][0], q),
-            np.where(lower, candidates[1][1], self_overlap),
-        )
+        return _solution(ensemble, *solve_two_gaussians(ensemble))
+    first, other = solve_against_gaussian(ensemble)
+    q, self_overlap = first
+    if (other[0] != q).any():
+        lower = _free_energy_difference(ensemble, first, other) < 0.0
+        q, self_overlap = np.where(lower, other[0], q), np.where(lower, other[1], self_overlap)
     return _solution(ensemble, q, self_overlap)
+
+
+def _free_energy_difference(
+    ensemble: Ensemble, first: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """By how much the free energy of the other phase is above that of the first."""
+    energies = (free_energy_density(_solution(ensemble, *pair)) for pair in (other, first))
+    difference: FloatArray = next(energies) - next(energies)
+    return difference
+
+
+def phase_difference(ensemble: Ensemble) -> FloatArray:
+    """The free energy of the second phase of machines with one Gaussian layer minus that of the phase that
+    goes on from small beta; nan where there is one phase only.
+    """
+    if isinstance(ensemble.visible, GaussianUnit):
+        ensemble = ensemble.exchanged()
+    first, other = solve_against_gaussian(ensemble)
+    difference = _free_energy_difference(ensemble, first, other)
+    return np.where(other[0] != first[0], difference, np.nan)
 
 
 def _solution(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> Solution:
