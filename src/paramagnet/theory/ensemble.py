@@ -105,27 +105,33 @@ class Ensemble:
         """Some of the machines, by an index into the arrays."""
         return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
 
-    def visible_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The visible layer at given auxiliary parameters."""
-        return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, self.coarseness)
+    def visible_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+        """The visible layer at given auxiliary parameters; ``gap`` is their difference, if known better."""
+        return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, gap, self.coarseness)
 
-    def hidden_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The hidden layer at given auxiliary parameters."""
-        return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, self.coarseness)
+    def hidden_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+        """The hidden layer, likewise."""
+        return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, gap, self.coarseness)
 
 
 def _make_layer(
-    unit: Unit, bias: FloatArray, spread: Biases | None, qhat: Array, selfhat: Array, coarseness: float
+    unit: Unit,
+    bias: FloatArray,
+    spread: Biases | None,
+    qhat: Array,
+    selfhat: Array,
+    gap: Array | None,
+    coarseness: float,
 ) -> Layer:
     if spread is not None:
 
-        def make(biases: FloatArray, qhat: Array, selfhat: Array) -> Layer:
-            return _make_layer(unit, biases, None, qhat, selfhat, coarseness)
+        def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array) -> Layer:
+            return _make_layer(unit, biases, None, qhat, selfhat, gap, coarseness)
 
-        return SpreadLayer(make, spread.rule_for(unit), qhat, selfhat)
+        return SpreadLayer(make, spread.rule_for(unit, coarseness), qhat, selfhat, gap)
     if isinstance(unit, GaussianUnit):
-        return GaussianLayer(unit, bias, qhat, selfhat)
-    return Layer(unit, bias, qhat, selfhat, coarseness)
+        return GaussianLayer(unit, bias, qhat, selfhat, gap)
+    return Layer(unit, bias, qhat, selfhat, gap, coarseness)
 
 
 def make_ensemble(

@@ -20,10 +20,13 @@ from paramagnet.units import Array, FloatArray, GaussianUnit
 class GaussianLayer(Layer):
     """Averages of a layer of Gaussian units; ``qhat`` and ``selfhat`` may be complex, as in `Layer`."""
 
-    def __init__(self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array) -> None:
+    def __init__(
+        self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None = None
+    ) -> None:
         self.bias, self.qhat, self.selfhat = bias, qhat, selfhat
+        self.gap = selfhat - qhat if gap is None else gap
         self._prior = unit.variance
-        self._width: Array = np.asarray(1.0 / (1.0 / unit.variance - (selfhat - qhat)))
+        self._width: Array = np.asarray(1.0 / (1.0 / unit.variance - self.gap))
 
     @cached_property
     def _square(self) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.units import Array, FloatArray
+from paramagnet.units import Array, FloatArray, GaussianUnit
 
 TOLERANCE = 1e-13  # what the relative violation of the equations stays below
 Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
@@ -17,7 +17,9 @@ def around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, La
     # [Y25] eqn:saddle_Q-hat, with self-overlaps
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
     hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap)
-    visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap)
+    # the variance of Gaussian units may be far below the square of their mean
+    gap = coupling_v * hidden.variance if isinstance(ensemble.hidden, GaussianUnit) else None
+    visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap, gap)
     return visible, hidden
 
 

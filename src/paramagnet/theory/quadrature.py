@@ -50,8 +50,11 @@ class GaussianRule(NamedTuple):
 
     def average(self, values: Array) -> Array:
         """``E[f(z)]``."""
-        result: Array = self._sum(values, self.weights)
-        return result
+        if self.origin is None:
+            shared: Array = values @ self.weights
+            return shared
+        own: Array = np.einsum("...i,...i", values, self.weights)
+        return own
 
     def fields(self, bias: FloatArray, root: Array) -> Array:
         """``bias + root z`` at the nodes; around a crossing, where the two terms cancel, the offset from it
@@ -63,10 +66,6 @@ class GaussianRule(NamedTuple):
         field: Array = (bias + root * self.origin)[..., None] + root[..., None] * self.offsets
         return field
 
-    def _sum(self, values: Array, weights: FloatArray) -> Array:
-        total: Array = values @ weights if weights.ndim == 1 else np.einsum("...i,...i", values, weights)
-        return total
-
     def error(self, values: Array) -> FloatArray:
         """Estimated relative error of ``E[f(z)]``, for ``f >= 0``.
 
@@ -74,7 +73,8 @@ class GaussianRule(NamedTuple):
         error or better, so that ``d**2`` estimates what is left, down to rounding.
         """
         fine = self.average(values)
-        coarse = 2.0 * self._sum(values[..., ::2], self.weights[..., ::2])
+        half = GaussianRule(self.nodes[..., ::2], self.weights[..., ::2], self.origin)
+        coarse = 2.0 * half.average(values[..., ::2])
         change = np.abs(coarse / np.where(fine > 0.0, fine, 1.0) - 1.0)
         estimate: FloatArray = np.where(fine > 0.0, change * change, 0.0) + np.finfo(float).eps
         return estimate

@@ -36,6 +36,10 @@ class ConvergenceError(RuntimeError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickling needs: without it an exception of two arguments cannot be made again."""
+        return type(self), (*self.args, self.result), vars(self)
+
 
 @dataclass(frozen=True, eq=False)
 class SaddlePoint:
@@ -260,11 +264,16 @@ def solve_saddle_point(
 
 def require_convergence(solution: Solution) -> None:
     """Raise where the equations are not met."""
-    if np.max(solution.residual, initial=0.0) > TOLERANCE:
-        result = describe(solution)
+    if np.any(~(solution.residual <= TOLERANCE)):  # nan is not
+        e, result, worst = solution.ensemble, describe(solution), np.argmax(solution.residual)
+        beta, alpha, b, c = (float(np.ravel(x)[worst]) for x in (e.beta, e.alpha, e.b, e.c))
+        spreads = (b, e.spread_v), (c, e.spread_h)
+        texts = ["`Biases(...)`" if spread else f"{bias:g}" for bias, spread in spreads]
         raise ConvergenceError(
-            f"The saddle point was not reached within {TOLERANCE:g}: {result.status}. "
-            "`solve_saddle_point(..., throw=False)` shows what there is.",
+            f"The saddle point of {e.visible}-{e.hidden} machines with `beta` = {beta:g}, `alpha` = "
+            f"{alpha:g}, `b` = {texts[0]}, `c` = {texts[1]} was not reached within {TOLERANCE:g}: "
+            f"{result.status}. Choose a smaller `beta` or biases nearer to zero; `solve_saddle_point(..., "
+            "throw=False)` shows what there is.",
             result,
         )
 
@@ -272,7 +281,7 @@ def require_convergence(solution: Solution) -> None:
 def describe(solution: Solution) -> SaddlePoint:
     """The public result made from a solution."""
     e, v, h = solution.ensemble, solution.visible, solution.hidden
-    worst = float(np.max(solution.residual, initial=0.0))
+    worst = float(np.max(solution.residual, initial=0.0))  # nan if one is
     status = "converged" if worst <= TOLERANCE else f"largest residual {worst:.1e}"
     point = SaddlePoint(
         e.beta, e.alpha, e.spread_v or e.b, e.spread_h or e.c, e.visible, e.hidden,

@@ -108,7 +108,7 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
     if largest > LARGEST:
         raise ValueError(
             f"`beta` times the standard deviation of the Gaussian units must be at most {LARGEST:g}, "
-            f"got {largest:g}."
+            f"got {largest:g}. Choose a smaller `beta` or a smaller variance."
         )
     found = np.empty((2, 2, flat.beta.size))  # phase, order parameter, machine
     for i in range(0, flat.beta.size, _BLOCK):
@@ -169,13 +169,13 @@ def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tole
     silent = (both_symmetric & (at_zero <= 1.0 + 1e-15)) | (upper <= 1e-290)
 
     def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        layer = ensemble.visible_layer(x, x + curvature)
+        layer = ensemble.visible_layer(x, x + curvature, curvature)
         return source + gain * layer.overlap, gain * layer.covariance_slope
 
     guess = 0.5 * upper if start is None else start
     field = find_root(evaluate, guess, upper, skip=silent, linear=both_symmetric, tolerance=tolerance)
     field = np.where(silent, 0.0, field)
-    layer = ensemble.visible_layer(field, field + curvature)
+    layer = ensemble.visible_layer(field, field + curvature, curvature)
     cross, answer = layer.overlap_to_selfhat, layer.covariance_slope
     own = layer.self_overlap_to_selfhat
     moved = (2.0 * field + gain * curvature * cross) / np.where(silent, 1.0, 1.0 - gain * answer)
