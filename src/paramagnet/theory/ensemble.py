@@ -15,6 +15,10 @@ from paramagnet.theory.layer import Layer
 from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
+LARGEST_RATIO = 1e50  # of the layer sizes
+LARGEST_RATIO_GAUSSIAN = (
+    1e12  # beyond, a Gaussian unit's precision is lost in what the other layer takes off it
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +152,10 @@ def make_ensemble(
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip
     _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
-    _refuse_beyond(arrays[1], "alpha", 1e-50, 1e50)
+    largest = (
+        LARGEST_RATIO_GAUSSIAN if any(isinstance(unit, GaussianUnit) for unit in units) else LARGEST_RATIO
+    )
+    _refuse_beyond(arrays[1], "alpha", 1.0 / largest, largest)
     for array, argument in zip(arrays[2:], ("b", "c"), strict=True):
         _refuse_beyond(array, argument, -LARGEST_BIAS, LARGEST_BIAS)
     try:

@@ -9,6 +9,7 @@ from paramagnet.theory.layer import Layer
 from paramagnet.units import Array, FloatArray, GaussianUnit
 
 TOLERANCE = 1e-13  # what the relative violation of the equations stays below
+NOTHING = 1e-290  # order parameters below this are zero: floats end at 1e-308
 Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 
@@ -25,8 +26,9 @@ def around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, La
 
 def mismatch(visible: Layer, q: Array, self_overlap: Array) -> FloatArray:
     """By how much, relatively, a layer's order parameters differ from those they were computed from."""
-    of_q = np.abs(visible.overlap - q) / np.where(q > 0.0, q, 1.0)
-    of_self = np.abs(visible.self_overlap - self_overlap) / np.where(self_overlap > 0.0, self_overlap, 1.0)
+    of_q = np.abs(visible.overlap - q) / np.where(q > NOTHING, q, 1.0)
+    of_self = np.abs(visible.self_overlap - self_overlap)
+    of_self = of_self / np.where(self_overlap > NOTHING, self_overlap, 1.0)
     largest: FloatArray = np.maximum(of_q, of_self)
     return largest
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.formula import evaluate_formula
+from paramagnet.theory.loop import NOTHING
 from paramagnet.theory.response import follow_beta, maximized, state_of
 from paramagnet.theory.saddle import Solution, phase_difference, rough_overlap, solve_ensemble
 from paramagnet.theory.selfoverlap import LARGEST as LARGEST_GAUSSIAN
@@ -41,7 +42,7 @@ def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, 
     at = replace(ensemble, beta=beta, alpha=alpha, b=b, c=c, coarseness=1.7)
     solution = solve_ensemble(at, tolerance=1e-3)
     values = maximized(at, state_of(solution))
-    return np.log(np.maximum(np.abs(values), 1e-320)), solution.q_v
+    return np.log(np.maximum(np.abs(values), NOTHING)), solution.q_v
 
 
 def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,7 +95,8 @@ def first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> P
         peak.guess[at] = grid[middle] + step * offset
         peak.curvature[at] = second / step**2
         peak.height[at] = five[:, 2]
-        near = np.log(overlaps[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-1, 2)])
+        near = overlaps[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-1, 2)]
+        near = np.log(np.maximum(near, NOTHING))
         slope, bend = 0.5 * (near[:, 2] - near[:, 0]), near[:, 2] - 2.0 * near[:, 1] + near[:, 0]
         peak.log_overlap[at] = near[:, 1] + offset * (slope + 0.5 * offset * bend)
         pending, values, overlaps = pending[~found], values[~found], overlaps[~found]
@@ -115,7 +117,7 @@ def refine(
     """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the layer
     correlation and the derivative of ``g`` there (the curvature), the solution at the last three points
     evaluated, how many of their distances the root is from the middle one, and whether ``g`` jumps
-    through zero.
+    through zero. The layer correlation is nan where ``g`` has no root.
 
     Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
     third order, kept inside a shrinking bracket. Where such steps fail again and again there may be a
@@ -132,18 +134,18 @@ def refine(
     for i in range(100):
         delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
         offsets = delta[:, None] * _NEIGHBOURS
-        guess = np.exp(
-            np.minimum(log_q + log_q_slope * change, 0.0)[:, None] + log_q_slope[:, None] * offsets
-        )
+        moved = np.minimum(log_q + log_q_slope * change, 0.0)[:, None]
+        guess = np.exp(np.minimum(moved + log_q_slope[:, None] * offsets, 1.0))
         beta = np.exp(x[:, None] + offsets)
         alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
         at = replace(machines, beta=beta, alpha=alpha, b=b, c=c)
         solution = solve_ensemble(at, guess, tolerance=3e-7)  # one more step follows: 1e-13
         motion = follow_beta(solution)
-        slopes = motion.derivative / motion.value
+        slopes = motion.derivative / np.where(motion.value == 0.0, 1.0, motion.value)
         g, q = slopes[:, 1], solution.q_v[:, 1]
         first = (slopes[:, 2] - slopes[:, 0]) / (2.0 * delta)
         second = (slopes[:, 2] - 2.0 * g + slopes[:, 0]) / (delta * delta)
+        q = np.maximum(q, NOTHING)
         log_q, log_q_slope = np.log(q), motion.overlap_derivative[:, 1] / q
         low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
         crossed = (x == crossing) & (slopes[:, 0] > 0.0) & (slopes[:, 2] < 0.0)
@@ -169,7 +171,9 @@ def refine(
             for k in np.flatnonzero((failures > 0) & (failures % _PATIENCE == 0)):
                 crossing[k] = _phase_crossing(ensemble.select([k]), low[k], high[k])
                 x[k] = crossing[k] if np.isfinite(crossing[k]) else x[k]
-    return x, motion.value[:, 1], curvature, solution, change / delta, jump
+    # at an end of its bracket g does not change sign
+    value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, motion.value[:, 1])
+    return x, value, curvature, solution, change / delta, jump
 
 
 def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.loop import TOLERANCE, around, mismatch
+from paramagnet.theory.loop import NOTHING, TOLERANCE, around, mismatch
 from paramagnet.theory.roots import find_root
 from paramagnet.theory.selfoverlap import solve_against_gaussian, solve_two_gaussians
 from paramagnet.theory.two_unknowns import find_two
@@ -133,7 +133,11 @@ def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float
         start = rough_overlap(ensemble, upper)
     if start is None:
         start = around(ensemble, full, full)[0].overlap
-        unmagnetized |= start < 1e-290  # vanishing couplings: zero to all that floats can tell
+        vanishing = start < NOTHING
+        if (
+            vanishing.any()
+        ):  # with the largest overlap; zero to all that floats can tell if with the smallest too
+            unmagnetized |= vanishing & (around(ensemble, 0.0 * full, full)[0].overlap < NOTHING)
     q = find_root(evaluate, start, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance)
     return np.where(unmagnetized, 0.0, q)
 

@@ -31,6 +31,7 @@ _FINE_RATIO_NESTED = 1.12
 _LAST = 2000.0  # and where it gives up
 _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
+_LARGEST_RESIDUAL = 1e-9  # of a saddle point whose beta is called a maximum
 _RIVAL_LAST = 300.0  # how far a rival is looked for
 _RIVAL_LAST_NESTED = 30.0  # where saddle points take longer
 _LAST_GAUSSIAN = 15.0
@@ -97,13 +98,16 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
         return result
     machines, peak = ensemble.select(where), Peak(*(array[where] for array in peak))
     log_beta, value, curvature, solution, shift, jump = refine(machines, peak)
-    result["beta"][where] = np.exp(log_beta)
+    stability = stability_number(solution)  # at three points; the root is `shift` from the middle one
+    stability = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
+    # what the scan saw may be no maximum, or the saddle point may not have been reached there
+    true = np.isfinite(value) & (value != 0.0) & (solution.residual[:, 1] <= _LARGEST_RESIDUAL)
+    where, curvature, jump = where[true], curvature[true], jump[true]
+    found = {"beta": np.exp(log_beta), "value": value, "stability": stability}
+    for name, values in found.items():
+        result[name][where] = values[true]
     result["curvature"][where] = curvature
-    stability = stability_number(
-        solution
-    )  # at three neighbouring points; the root is `shift` from the middle
-    result["stability"][where] = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
-    result["value"][where] = value
+    machines, peak = machines.select(true), Peak(*(array[true] for array in peak))
     rival = result["rival"]
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):

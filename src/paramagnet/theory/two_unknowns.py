@@ -15,13 +15,12 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.loop import TOLERANCE, Matrix, around, mismatch, product
+from paramagnet.theory.loop import NOTHING, TOLERANCE, Matrix, around, mismatch, product
 from paramagnet.theory.roots import find_pair, find_root
 from paramagnet.units import FloatArray
 
 _BLOCK = 8  # machines that are solved together: all of a block wait for the slowest of it
 _LOOSEST = 1e-5  # a scan's tolerance; each Newton step squares what is missing
-_NOTHING = 1e-290  # order parameters below this are zero
 
 
 def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:
@@ -37,7 +36,7 @@ def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArr
             again = part.select(missed)
             found[0][missed], found[1][missed] = _solve_anyhow(again, *(x[missed] for x in found))
         # units far on one side: squares of their probabilities end before floats do
-        overlap, variance = (np.where(x > _NOTHING, x, 0.0) for x in found)
+        overlap, variance = (np.where(x > NOTHING, x, 0.0) for x in found)
         q.flat[block], self_overlap.flat[block] = overlap, overlap + variance
     return q, self_overlap
 
@@ -45,7 +44,7 @@ def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArr
 def _is_missed(ensemble: Ensemble, q: FloatArray, variance: FloatArray, tolerance: float) -> Any:
     """Where the equations are not met."""
     visible = around(ensemble, q, q + variance)[0]
-    return ~(mismatch(visible, q, q + variance) <= tolerance) & (visible.self_overlap > _NOTHING)
+    return ~(mismatch(visible, q, q + variance) <= tolerance) & (visible.self_overlap > NOTHING)
 
 
 def _jacobian(ensemble: Ensemble, visible: Layer, hidden: Layer) -> Matrix:
