@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from paramagnet.theory import quadrature
 from paramagnet.theory.quadrature import even_gaussian_rule, gaussian_rule
 
 SLOPES = [0.01, 0.3, 1.0, 3.0, 10.0, 50.0]
@@ -123,3 +124,52 @@ def test_too_few_nodes_are_noticed():
 
 def true_tanh_squared():
     return 1 - 4 * float(true_averages(0.0, 60.0)["p(1-p)"])
+
+
+# Nodes gathered around the crossing ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("slope", "crossing"), [(11.0, 3.7), (40.0, -25.0), (150.0, 0.6), (60.0, 14.0)])
+def test_steep_averages(slope, crossing):
+    centre = -slope * crossing
+    rule, true = gaussian_rule(np.array(centre), np.array(slope)), true_averages(centre, slope)
+    assert rule.nodes.size < 250  # equal steps take 500 to 16,000
+    odds = rule.fields(np.array(centre), np.array(slope))
+    for name, (function, _) in FUNCTIONS.items():
+        assert abs(rule.average(function(odds)) / true[name] - 1) < 5e-14, name
+
+
+@pytest.mark.parametrize("make", [lambda s: gaussian_rule(np.array(-3.0), s), even_gaussian_rule])
+def test_equal_steps_and_gathered_nodes_agree_where_one_takes_over(make):
+    limit = quadrature._STEEP
+    for name, (function, _) in FUNCTIONS.items():
+        below, above = (np.array(slope) for slope in (limit, np.nextafter(limit, np.inf)))
+        rules = make(below), make(above)
+        assert rules[0].nodes.size > 2 * rules[1].nodes.size
+        centre = -3.0 if make is not even_gaussian_rule else 0.0
+        if centre or name in ("p(1-p)", "p**2(1-p)**2"):
+            values = [rule.average(function(centre + limit * rule.nodes)) for rule in rules]
+            assert abs(values[0] / values[1] - 1) < 1e-14, name
+
+
+def test_a_batch_with_one_steep_element_serves_the_others(truth):
+    """Nodes lie around each element's own crossing, also where that is far outside or nowhere (slope 0)."""
+    pairs = [*truth, (2.0, 0.0), (-5.0, 1e-300), (1e4, 1e-3), (-400.0, 0.3), (0.7, 1e7)]
+    centre, slope = (np.array(column) for column in zip(*pairs, strict=True))
+    rule = gaussian_rule(centre, slope)
+    odds = rule.fields(centre, slope)
+    assert np.isfinite(odds).all()
+    assert np.isfinite(rule.weights).all()
+    for name, (function, _) in FUNCTIONS.items():
+        ours = rule.average(function(odds))
+        for i, pair in enumerate(pairs):
+            if pair in truth:
+                assert abs(ours[i] / truth[pair][name] - 1) < 5e-14, (pair, name)
+            elif pair[1] < 1e-200:
+                assert abs(ours[i] / function(np.array(pair[0])) - 1) < 1e-14, (pair, name)
+
+
+def test_the_number_of_nodes_grows_as_a_logarithm():
+    sizes = [gaussian_rule(np.array(-2.0 * s), np.array(s)).nodes.size for s in (1e2, 1e4, 1e6, 1e8, 1e12)]
+    assert sizes[0] < 130
+    assert sizes[-1] < 350

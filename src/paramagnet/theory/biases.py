@@ -26,7 +26,7 @@ from paramagnet._checks import as_positive, as_reals
 from paramagnet.theory.layer import Layer
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 
-_DIGITS = 37.0  # exp(-37) = 1e-16: the accuracy of a rule
+_DIGITS, _FEW_DIGITS = 37.0, 16.0  # exp(-37) = 1e-16 and exp(-16) = 1e-7: the accuracy of a rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +88,13 @@ class Biases:
         squares = (self.values[counted] / largest) ** 2
         return float(largest * np.sqrt(self.weights[counted] @ squares))
 
-    def rule_for(self, unit: Unit) -> tuple[FloatArray, FloatArray]:
-        """Points and weights that stand for all biases in a layer of such units, in its gauge."""
+    def rule_for(self, unit: Unit, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
+        """Points and weights that stand for all biases in a layer of such units, in its gauge; fewer of them
+        where ``coarseness`` is above 1.
+        """
         gaussian = isinstance(unit, GaussianUnit)
-        key = (unit.symmetric, gaussian or unit.high - unit.low)
+        digits = _DIGITS if coarseness == 1.0 else _FEW_DIGITS
+        key = (unit.symmetric, gaussian or unit.high - unit.low, digits)
         if key not in self._rules:
             values = np.abs(self.values) if unit.symmetric else self.values
             points, where = np.unique(values, return_inverse=True)
@@ -99,12 +102,14 @@ class Biases:
             points, weights = points[weights > 0.0], weights[weights > 0.0]
             # closed forms in d and d**2; else a strip of half-width pi/(high - low) without poles
             strip = None if gaussian else np.pi / (unit.high - unit.low)
-            self._rules[key] = _compress(points, weights, strip)
+            self._rules[key] = _compress(points, weights, strip, digits)
         return self._rules[key]
 
 
-def _compress(points: FloatArray, weights: FloatArray, strip: float | None) -> tuple[FloatArray, FloatArray]:
-    """The Gauss rule of a discrete distribution, of as many points as full accuracy takes.
+def _compress(
+    points: FloatArray, weights: FloatArray, strip: float | None, digits: float
+) -> tuple[FloatArray, FloatArray]:
+    """The Gauss rule of a discrete distribution, of as many points as an accuracy of ``exp(-digits)`` takes.
 
     For functions analytic in ``|Im x| < strip`` the error of ``k`` points falls as ``rho**(-2 k)``, with
     ``rho`` the ellipse around the points that fits into the strip.
@@ -112,7 +117,7 @@ def _compress(points: FloatArray, weights: FloatArray, strip: float | None) -> t
     half = 0.5 * (points[-1] - points[0])
     n_points = 2
     if strip is not None and half > 0.0:
-        n_points = int(np.ceil(0.5 * _DIGITS / np.arcsinh(strip / half))) + 2
+        n_points = int(np.ceil(0.5 * digits / np.arcsinh(strip / half))) + 2
     if n_points >= points.size:
         return points, weights
     # Lanczos with full orthogonalization: the Jacobi matrix of the distribution
@@ -143,15 +148,17 @@ class SpreadLayer(Layer):
 
     def __init__(
         self,
-        make: Callable[[FloatArray, Array, Array], Layer],
+        make: Callable[[FloatArray, Array, Array, Array], Layer],
         rule: tuple[FloatArray, FloatArray],
         qhat: Array,
         selfhat: Array,
+        gap: Array | None = None,
     ) -> None:
         points, self._weights = rule
         self.qhat, self.selfhat = qhat, selfhat
+        self.gap = selfhat - qhat if gap is None else gap
         shape = (*np.shape(qhat), points.size)
-        wide = (np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat))
+        wide = (np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat, self.gap))
         self._each = make(np.broadcast_to(points, shape), *wide)
 
     def _mean(self, values: Array) -> Array:

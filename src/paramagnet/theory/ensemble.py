@@ -15,6 +15,10 @@ from paramagnet.theory.layer import Layer
 from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
+LARGEST_RATIO = 1e50  # of the layer sizes
+LARGEST_RATIO_GAUSSIAN = (
+    1e12  # beyond, a Gaussian unit's precision is lost in what the other layer takes off it
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,27 +109,33 @@ class Ensemble:
         """Some of the machines, by an index into the arrays."""
         return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
 
-    def visible_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The visible layer at given auxiliary parameters."""
-        return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, self.coarseness)
+    def visible_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+        """The visible layer at given auxiliary parameters; ``gap`` is their difference, if known better."""
+        return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, gap, self.coarseness)
 
-    def hidden_layer(self, qhat: Array, selfhat: Array) -> Layer:
-        """The hidden layer at given auxiliary parameters."""
-        return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, self.coarseness)
+    def hidden_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+        """The hidden layer, likewise."""
+        return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, gap, self.coarseness)
 
 
 def _make_layer(
-    unit: Unit, bias: FloatArray, spread: Biases | None, qhat: Array, selfhat: Array, coarseness: float
+    unit: Unit,
+    bias: FloatArray,
+    spread: Biases | None,
+    qhat: Array,
+    selfhat: Array,
+    gap: Array | None,
+    coarseness: float,
 ) -> Layer:
     if spread is not None:
 
-        def make(biases: FloatArray, qhat: Array, selfhat: Array) -> Layer:
-            return _make_layer(unit, biases, None, qhat, selfhat, coarseness)
+        def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array) -> Layer:
+            return _make_layer(unit, biases, None, qhat, selfhat, gap, coarseness)
 
-        return SpreadLayer(make, spread.rule_for(unit), qhat, selfhat)
+        return SpreadLayer(make, spread.rule_for(unit, coarseness), qhat, selfhat, gap)
     if isinstance(unit, GaussianUnit):
-        return GaussianLayer(unit, bias, qhat, selfhat)
-    return Layer(unit, bias, qhat, selfhat, coarseness)
+        return GaussianLayer(unit, bias, qhat, selfhat, gap)
+    return Layer(unit, bias, qhat, selfhat, gap, coarseness)
 
 
 def make_ensemble(
@@ -145,7 +155,10 @@ def make_ensemble(
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip
     _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
-    _refuse_beyond(arrays[1], "alpha", 1e-50, 1e50)
+    largest = (
+        LARGEST_RATIO_GAUSSIAN if any(isinstance(unit, GaussianUnit) for unit in units) else LARGEST_RATIO
+    )
+    _refuse_beyond(arrays[1], "alpha", 1.0 / largest, largest)
     for array, argument in zip(arrays[2:], ("b", "c"), strict=True):
         _refuse_beyond(array, argument, -LARGEST_BIAS, LARGEST_BIAS)
     try:

@@ -3,8 +3,8 @@
 With ``p0 = N(0, s)`` a unit in the field ``h = d + z sqrt(qhat)`` and the curvature ``g = (selfhat -
 qhat)/2`` is normal with variance ``T = 1/(1/s - selfhat + qhat)`` and mean ``T h``, so that ``k1 = T h``,
 ``k2 = T``, ``k3 = k4 = 0`` and nothing but ``E[h**2] = d**2 + qhat`` is ever asked for. The layer exists
-while ``1/s > selfhat - qhat``; beyond, ``T`` comes out negative or infinite, and whoever solves for it has
-to see to that.
+while ``1/s > selfhat - qhat``; where rounding leaves nothing of the difference, ``T`` is set to 1e16 times
+``s``, and whoever solves for it sees a large residual.
 """
 
 from __future__ import annotations
@@ -20,10 +20,15 @@ from paramagnet.units import Array, FloatArray, GaussianUnit
 class GaussianLayer(Layer):
     """Averages of a layer of Gaussian units; ``qhat`` and ``selfhat`` may be complex, as in `Layer`."""
 
-    def __init__(self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array) -> None:
+    def __init__(
+        self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None = None
+    ) -> None:
         self.bias, self.qhat, self.selfhat = bias, qhat, selfhat
+        self.gap = selfhat - qhat if gap is None else gap
         self._prior = unit.variance
-        self._width: Array = np.asarray(1.0 / (1.0 / unit.variance - (selfhat - qhat)))
+        precision = 1.0 / unit.variance - self.gap
+        lowest = np.finfo(float).eps / unit.variance
+        self._width: Array = np.asarray(1.0 / np.where(precision.real > lowest, precision, lowest))
 
     @cached_property
     def _square(self) -> Array:

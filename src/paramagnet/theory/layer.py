@@ -32,23 +32,31 @@ class Layer:
     """Averages of one layer, each computed when first asked for; arrays of any common shape.
 
     ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change
-    through everything. ``coarseness`` above 1 trades the accuracy of the averages for speed.
+    through everything. ``gap`` is ``selfhat - qhat``, for a caller who knows it to more digits than the
+    difference has. ``coarseness`` above 1 trades the accuracy of the averages for speed.
     """
 
     def __init__(
-        self, unit: BinaryUnit, bias: FloatArray, qhat: Array, selfhat: Array, coarseness: float = 1.0
+        self,
+        unit: BinaryUnit,
+        bias: FloatArray,
+        qhat: Array,
+        selfhat: Array,
+        gap: Array | None = None,
+        coarseness: float = 1.0,
     ) -> None:
         self.unit, self.bias, self.qhat, self.selfhat = unit, bias, qhat, selfhat
+        self.gap: Array = selfhat - qhat if gap is None else gap
         self.root = np.sqrt(qhat)
         self.even = unit.symmetric and not bias.any()
-        curvature = 0.5 * (selfhat - qhat)
+        curvature = 0.5 * self.gap
         slope = (unit.high - unit.low) * self.root.real
         if self.even:
             self.rule = even_gaussian_rule(slope, coarseness=coarseness)
             self.field = self.root[..., None] * self.rule.nodes
         else:
             self.rule = gaussian_rule(unit.log_odds(bias, curvature.real), slope, coarseness=coarseness)
-            self.field = bias[..., None] + self.root[..., None] * self.rule.nodes
+            self.field = self.rule.fields(bias, self.root)
         self.curvature = curvature[..., None]
         self.k1, self.k2 = unit.cumulants(self.field, self.curvature)
 

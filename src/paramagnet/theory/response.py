@@ -38,7 +38,8 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.saddle import Solution, product, require_convergence, solve_ensemble
+from paramagnet.theory.loop import product
+from paramagnet.theory.saddle import Solution, require_convergence, solve_ensemble
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 
 _IMAGINARY_STEP = 1e-25
@@ -155,16 +156,21 @@ def follow_beta(solution: Solution) -> Motion:
     dx_v = (2.0 * visible.qhat + e.coupling_v * dy_h[0], 2.0 * visible.selfhat + e.coupling_v * dy_h[1])
     dy_v = _apply(visible, dx_v)
     dx_h = (2.0 * hidden.qhat + e.coupling_h * dy_v[0], 2.0 * hidden.selfhat + e.coupling_h * dy_v[1])
-    step = 1j * _IMAGINARY_STEP
     state = State(
         e.alpha,
         moved.coupling_v,
         moved.coupling_h,
-        e.visible_layer(visible.qhat + step * dx_v[0], visible.selfhat + step * dx_v[1]),
-        e.hidden_layer(hidden.qhat + step * dx_h[0], hidden.selfhat + step * dx_h[1]),
+        e.visible_layer(*_moved(visible, dx_v)),
+        e.hidden_layer(*_moved(hidden, dx_h)),
     )
     answer = maximized(e, state)
     return Motion(answer.real, answer.imag / _IMAGINARY_STEP, dy_v[0])
+
+
+def _moved(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+    """``qhat``, ``selfhat`` and their difference, with an infinitesimal change."""
+    step_q, step_self = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
+    return layer.qhat + step_q, layer.selfhat + step_self, layer.gap + (step_self - step_q)
 
 
 def _apply(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -10,6 +10,7 @@ import numpy as np
 from paramagnet.units import Array, FloatArray
 
 _MAX_ITERATIONS = 200
+_MAX_PAIR_ITERATIONS, _MAX_HALVINGS = 60, 12
 _TINY = 1e-300
 
 
@@ -61,25 +62,44 @@ def find_pair(
     ``ln y``.
 
     ``evaluate`` gives ``F``, ``G`` and the Jacobian ``((F_x, F_y), (G_x, G_y))``. A step that does not
-    bring the equations nearer to being met is halved.
+    bring the equations nearer to being met is halved; an element that no step brings nearer stays where it
+    is.
     """
+    x, y = np.maximum(x, _TINY), np.maximum(y, _TINY)
     f, g, jacobian = evaluate(x, y)
-    for _ in range(_MAX_ITERATIONS):
-        phi, psi = np.log(f / x), np.log(g / y)
+    phi, psi = _log_ratio(f, x), _log_ratio(g, y)
+    done = np.zeros(x.shape, dtype=bool)
+    for _ in range(_MAX_PAIR_ITERATIONS):
         miss = np.maximum(np.abs(phi), np.abs(psi))
+        final = miss < 1e-13  # one more step is taken
         (a, b), (c, d) = jacobian
+        f, g = np.maximum(f, _TINY), np.maximum(g, _TINY)
         a, b, c, d = a * x / f - 1.0, b * y / f, c * x / g, d * y / g - 1.0
         determinant = a * d - b * c
+        determinant = np.where(determinant == 0.0, _TINY, determinant)
         step_x, step_y = (b * psi - d * phi) / determinant, (c * phi - a * psi) / determinant
-        length = np.minimum(1.0, 1.0 / np.maximum(np.maximum(np.abs(step_x), np.abs(step_y)), 1e-300))
-        for _ in range(30):
-            new_x, new_y = x * np.exp(length * step_x), y * np.exp(length * step_y)
+        size = np.maximum(np.abs(step_x), np.abs(step_y))
+        length = np.where(done | ~np.isfinite(size), 0.0, 1.0 / np.maximum(size, 1.0))
+        step_x, step_y = np.where(length > 0.0, step_x, 0.0), np.where(length > 0.0, step_y, 0.0)
+        for _ in range(_MAX_HALVINGS):
+            new_x, new_y = (
+                np.maximum(x * np.exp(length * step_x), _TINY),
+                np.maximum(y * np.exp(length * step_y), _TINY),
+            )
             f, g, jacobian = evaluate(new_x, new_y)
-            worse = np.maximum(np.abs(np.log(f / new_x)), np.abs(np.log(g / new_y))) > np.maximum(miss, 1e-15)
+            phi, psi = _log_ratio(f, new_x), _log_ratio(g, new_y)
+            worse = np.maximum(np.abs(phi), np.abs(psi)) > np.maximum(miss, 1e-15)
+            worse &= (length > 0.0) & ~final
             if not worse.any():
                 break
             length = np.where(worse, 0.5 * length, length)
+        done |= final | worse | (length == 0.0)
         x, y = new_x, new_y
-        if (miss < 1e-13).all():
+        if done.all():
             break
     return x, y
+
+
+def _log_ratio(value: FloatArray, x: FloatArray) -> FloatArray:
+    ratio: FloatArray = np.log(np.maximum(value, _TINY) / x)
+    return ratio

@@ -23,12 +23,11 @@ import numpy as np
 from paramagnet._checks import as_flag
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.theory.roots import find_pair, find_root
+from paramagnet.theory.loop import NOTHING, TOLERANCE, around, mismatch
+from paramagnet.theory.roots import find_root
 from paramagnet.theory.selfoverlap import solve_against_gaussian, solve_two_gaussians
+from paramagnet.theory.two_unknowns import find_two
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
-
-TOLERANCE = 1e-13  # what `residual` stays below
-_BLOCK = 4  # machines with two unknowns that are solved together
 
 
 class ConvergenceError(RuntimeError):
@@ -37,6 +36,10 @@ class ConvergenceError(RuntimeError):
     def __init__(self, message: str, result: object) -> None:
         super().__init__(message)
         self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickling needs: without it an exception of two arguments cannot be made again."""
+        return type(self), (*self.args, self.result), vars(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,45 +105,16 @@ class Solution(NamedTuple):
         )
 
 
-def _around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, Layer]:
-    """From the visible layer's order parameters to the hidden layer and back to the visible one."""
-    # [Y25] eqn:saddle_Q-hat, with self-overlaps
-    coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
-    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap)
-    visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap)
-    return visible, hidden
-
-
 def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
     """The saddle point with the visible layer's order parameters as the unknowns."""
-    if ensemble.visible.symmetric:
-        q, self_overlap = _find_order_parameters(ensemble, start, tolerance)
-    else:
-        q, self_overlap = _find_in_blocks(ensemble, start, tolerance)
-    return _solution(ensemble, q, self_overlap)
+    if not ensemble.visible.symmetric:
+        return _solution(ensemble, *find_two(ensemble, tolerance))
+    q = _find_overlap(ensemble, start, tolerance)
+    return _solution(ensemble, q, np.full(np.shape(q), ensemble.visible.high**2))
 
 
-def _find_in_blocks(
-    ensemble: Ensemble, start: FloatArray | None, tolerance: float
-) -> tuple[FloatArray, FloatArray]:
-    """The nested search, a few machines at a time: all of a block wait for the slowest of it."""
-    q, self_overlap = np.empty(ensemble.beta.shape), np.empty(ensemble.beta.shape)
-    flat = ensemble.raveled()
-    for i in range(0, q.size, _BLOCK):
-        block = slice(i, i + _BLOCK)
-        part, guess = flat.select(block), None if start is None else start.ravel()[block]
-        found = _find_order_parameters(part, guess, tolerance)
-        missed = _mismatch(_around(part, *found)[0], *found) > TOLERANCE
-        if missed.any() and tolerance < 1e-6:
-            found[0][missed], found[1][missed] = _solve_anyhow(part.select(missed))
-        q.flat[block], self_overlap.flat[block] = found
-    return q, self_overlap
-
-
-def _find_order_parameters(
-    ensemble: Ensemble, start: FloatArray | None, tolerance: float
-) -> tuple[FloatArray, FloatArray]:
-    """``q`` and ``Q`` of the visible layer: one bracketed root, or two nested ones."""
+def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> FloatArray:
+    """``q`` of a visible layer with a fixed self-overlap: one bracketed root."""
     upper = max(ensemble.visible.low**2, ensemble.visible.high**2)
     full = np.full(np.shape(ensemble.beta), upper)
     both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
@@ -152,44 +126,21 @@ def _find_order_parameters(
         ensemble.symmetric_v & (ensemble.coupling_v == 0.0)
     )
 
-    def overlap_given(self_overlap: Array, guess: FloatArray) -> FloatArray:
-        def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-            visible, hidden = _around(ensemble, x, self_overlap)
-            slope = visible.overlap_to_qhat * hidden.overlap_to_qhat
-            if not ensemble.visible.symmetric:
-                slope = slope - visible.overlap_to_selfhat * hidden.overlap_to_selfhat
-            return visible.overlap, loop_gain * slope
+    def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        visible, hidden = around(ensemble, x, full)
+        return visible.overlap, loop_gain * (visible.overlap_to_qhat * hidden.overlap_to_qhat)
 
-        return find_root(
-            evaluate, guess, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance
-        )
-
-    if start is None and tolerance > 1e-6 and ensemble.visible.symmetric:
+    if start is None and tolerance > 1e-6:
         start = rough_overlap(ensemble, upper)
     if start is None:
-        start = _around(ensemble, full, full)[0].overlap
-        unmagnetized |= start < 1e-290  # vanishing couplings: zero to all that floats can tell
-    if ensemble.visible.symmetric:
-        self_overlap = full
-        q = overlap_given(self_overlap, start)
-    else:
-        memory = [start]
-
-        def evaluate_outer(self_overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
-            q = memory[0] = overlap_given(self_overlap, memory[0])
-            visible, hidden = _around(ensemble, q, self_overlap)
-            (f_q, f_s), (g_q, g_s) = product(visible.jacobian, hidden.jacobian)
-            # the inner root moves with the outer unknown: dq/dQ = F_Q/(1 - F_q)
-            slope = g_s + g_q * loop_gain * f_s / (1.0 - loop_gain * f_q)
-            return visible.self_overlap, loop_gain * slope
-
-        nothing = np.zeros(np.shape(ensemble.beta), dtype=bool)
-        guess = np.sqrt(start * upper)
-        self_overlap = find_root(
-            evaluate_outer, guess, upper, skip=nothing, linear=nothing, tolerance=tolerance
-        )
-        q = overlap_given(self_overlap, memory[0])
-    return np.where(unmagnetized, 0.0, q), self_overlap
+        start = around(ensemble, full, full)[0].overlap
+        vanishing = start < NOTHING
+        if (
+            vanishing.any()
+        ):  # with the largest overlap; zero to all that floats can tell if with the smallest too
+            unmagnetized |= vanishing & (around(ensemble, 0.0 * full, full)[0].overlap < NOTHING)
+    q = find_root(evaluate, start, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance)
+    return np.where(unmagnetized, 0.0, q)
 
 
 def rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
@@ -197,64 +148,6 @@ def rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
     k1, _ = ensemble.hidden.cumulants(ensemble.c, 0.5 * upper * ensemble.coupling_h)
     field = ensemble.coupling_v * k1 * k1 + ensemble.b * ensemble.b
     return np.asarray(upper * field / (1.0 + field)) + 1e-290
-
-
-def _mismatch(visible: Layer, q: Array, self_overlap: Array) -> FloatArray:
-    """By how much, relatively, a layer's order parameters differ from those they were computed from."""
-    of_q = np.abs(visible.overlap - q) / np.where(q > 0.0, q, 1.0)
-    mismatch: FloatArray = np.maximum(of_q, np.abs(visible.self_overlap - self_overlap) / self_overlap)
-    return mismatch
-
-
-def _solve_pair(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both unknowns at once, by Newton's method from a starting point."""
-    gain = ensemble.coupling_v * ensemble.coupling_h
-
-    def evaluate(q: FloatArray, self_overlap: FloatArray) -> Any:
-        visible, hidden = _around(ensemble, q, self_overlap)
-        (a, b), (c, d) = product(visible.jacobian, hidden.jacobian)
-        return visible.overlap, visible.self_overlap, ((gain * a, gain * b), (gain * c, gain * d))
-
-    return find_pair(evaluate, q, self_overlap)
-
-
-def _solve_anyhow(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
-    """Both unknowns, for machines deep in the glass, where the inner root jumps as the outer unknown
-    moves and nested brackets fail: from several starting points, then along a path from small beta.
-    """
-    shape = ensemble.beta.shape
-    q, self_overlap = np.full(shape, np.nan), np.full(shape, np.nan)
-    missed = np.ones(shape, dtype=bool)
-
-    def accept(candidate: tuple[FloatArray, FloatArray], part: Ensemble) -> None:
-        good = _mismatch(_around(part, *candidate)[0], *candidate) <= TOLERANCE
-        where = np.flatnonzero(missed)[good]
-        q.flat[where], self_overlap.flat[where] = candidate[0][good], candidate[1][good]
-        missed.flat[where] = False
-
-    for start in (0.5, 0.9, 0.1, 0.99, 0.01):
-        part = ensemble.select(missed)
-        full = np.full(part.beta.shape, start)
-        accept(_solve_pair(part, 0.98 * full, full), part)
-        if not missed.any():
-            return q, self_overlap
-    part = ensemble.select(missed)
-    path = np.full(part.beta.shape, 0.25), np.full(part.beta.shape, 0.5)
-    for fraction in np.geomspace(1e-3, 1.0, 60):
-        path = _solve_pair(part.at(fraction * part.beta), *path)
-    accept(path, part)
-    # for what is still missing, anything: its residual tells
-    return np.where(np.isnan(q), 0.25, q), np.where(np.isnan(q), 0.5, self_overlap)
-
-
-def product(
-    left: tuple[tuple[Array, Array], tuple[Array, Array]],
-    right: tuple[tuple[Array, Array], tuple[Array, Array]],
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """The product of two 2 x 2 matrices of arrays."""
-    (a, b), (c, d) = left
-    (e, f), (g, h) = right
-    return (a * e + b * g, a * f + b * h), (c * e + d * g, c * f + d * h)
 
 
 def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, tolerance: float = 1e-10) -> Solution:
@@ -277,23 +170,38 @@ def _solve_above_gaussian(ensemble: Ensemble) -> Solution:
     energy.
     """
     if isinstance(ensemble.visible, GaussianUnit):
-        candidates = [solve_two_gaussians(ensemble)]
-    else:
-        candidates = solve_against_gaussian(ensemble)
-    q, self_overlap = candidates[0]
-    if len(candidates) > 1 and (candidates[1][1] != self_overlap).any():
-        first, other = (free_energy_density(_solution(ensemble, *pair)) for pair in candidates)
-        lower = other < first
-        q, self_overlap = (
-            np.where(lower, candidates[1][0], q),
-            np.where(lower, candidates[1][1], self_overlap),
-        )
+        return _solution(ensemble, *solve_two_gaussians(ensemble))
+    first, other = solve_against_gaussian(ensemble)
+    q, self_overlap = first
+    if (other[0] != q).any():
+        lower = _free_energy_difference(ensemble, first, other) < 0.0
+        q, self_overlap = np.where(lower, other[0], q), np.where(lower, other[1], self_overlap)
     return _solution(ensemble, q, self_overlap)
 
 
+def _free_energy_difference(
+    ensemble: Ensemble, first: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """By how much the free energy of the other phase is above that of the first."""
+    energies = (free_energy_density(_solution(ensemble, *pair)) for pair in (other, first))
+    difference: FloatArray = next(energies) - next(energies)
+    return difference
+
+
+def phase_difference(ensemble: Ensemble) -> FloatArray:
+    """The free energy of the second phase of machines with one Gaussian layer minus that of the phase that
+    goes on from small beta; nan where there is one phase only.
+    """
+    if isinstance(ensemble.visible, GaussianUnit):
+        ensemble = ensemble.exchanged()
+    first, other = solve_against_gaussian(ensemble)
+    difference = _free_energy_difference(ensemble, first, other)
+    return np.where(other[0] != first[0], difference, np.nan)
+
+
 def _solution(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> Solution:
-    visible, hidden = _around(ensemble, q, self_overlap)
-    return Solution(ensemble, visible, hidden, q, _mismatch(visible, q, self_overlap))
+    visible, hidden = around(ensemble, q, self_overlap)
+    return Solution(ensemble, visible, hidden, q, mismatch(visible, q, self_overlap))
 
 
 def free_energy_density(solution: Solution) -> FloatArray:
@@ -362,11 +270,16 @@ def solve_saddle_point(
 
 def require_convergence(solution: Solution) -> None:
     """Raise where the equations are not met."""
-    if np.max(solution.residual, initial=0.0) > TOLERANCE:
-        result = describe(solution)
+    if np.any(~(solution.residual <= TOLERANCE)):  # nan is not
+        e, result, worst = solution.ensemble, describe(solution), np.argmax(solution.residual)
+        beta, alpha, b, c = (float(np.ravel(x)[worst]) for x in (e.beta, e.alpha, e.b, e.c))
+        spreads = (b, e.spread_v), (c, e.spread_h)
+        texts = ["`Biases(...)`" if spread else f"{bias:g}" for bias, spread in spreads]
         raise ConvergenceError(
-            f"The saddle point was not reached within {TOLERANCE:g}: {result.status}. "
-            "`solve_saddle_point(..., throw=False)` shows what there is.",
+            f"The saddle point of {e.visible}-{e.hidden} machines with `beta` = {beta:g}, `alpha` = "
+            f"{alpha:g}, `b` = {texts[0]}, `c` = {texts[1]} was not reached within {TOLERANCE:g}: "
+            f"{result.status}. Choose a smaller `beta` or biases nearer to zero; `solve_saddle_point(..., "
+            "throw=False)` shows what there is.",
             result,
         )
 
@@ -374,7 +287,7 @@ def require_convergence(solution: Solution) -> None:
 def describe(solution: Solution) -> SaddlePoint:
     """The public result made from a solution."""
     e, v, h = solution.ensemble, solution.visible, solution.hidden
-    worst = float(np.max(solution.residual, initial=0.0))
+    worst = float(np.max(solution.residual, initial=0.0))  # nan if one is
     status = "converged" if worst <= TOLERANCE else f"largest residual {worst:.1e}"
     point = SaddlePoint(
         e.beta, e.alpha, e.spread_v or e.b, e.spread_h or e.c, e.visible, e.hidden,

@@ -10,177 +10,34 @@ replica-symmetric theory is stable there, and, where there is one, the rival at 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from paramagnet._checks import as_count
 from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
-from paramagnet.theory.formula import covers, evaluate_formula
-from paramagnet.theory.response import follow_beta, maximized, stability_number, state_of
-from paramagnet.theory.saddle import Solution, rough_overlap, solve_ensemble
-from paramagnet.theory.selfoverlap import LARGEST as LARGEST_GAUSSIAN
+from paramagnet.theory.formula import covers
+from paramagnet.theory.peak_search import Peak, first_peak, has_gaussian, higher_maximum, known_peak, refine
+from paramagnet.theory.response import stability_number
 from paramagnet.theory.selfoverlap import critical_beta
 from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
-from paramagnet.units import BIT, SPIN, Array, FloatArray, GaussianUnit, Unit
+from paramagnet.units import BIT, SPIN, GaussianUnit, Unit
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows
 _RATIO = 1.16  # from one point of the scan to the next,
 _FIRST_FINE, _FIRST_NESTED = 0.3, 0.05
 _FINE_RATIO = 1.05  # and where there may be several maxima
 _FINE_RATIO_NESTED = 1.12
-_CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
 _LAST = 2000.0  # and where it gives up
 _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
+_LARGEST_RESIDUAL = 1e-9  # of a saddle point whose beta is called a maximum
 _RIVAL_LAST = 300.0  # how far a rival is looked for
-_LAST_NESTED, _RIVAL_LAST_NESTED = 100.0, 30.0  # where saddle points take far longer
+_RIVAL_LAST_NESTED = 30.0  # where saddle points take longer
 _LAST_GAUSSIAN = 15.0
-_NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
 _TINY_BIAS_OF_TWO = 1e-7  # of two symmetric layers of equal size: moves their peak by 1e-14
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
-
-
-class _Peak(NamedTuple):
-    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of
-    ``ln|chi|``, ``ln q_v``.
-    """
-
-    low: FloatArray
-    high: FloatArray
-    guess: FloatArray
-    curvature: FloatArray
-    height: FloatArray
-    log_overlap: FloatArray
-
-
-def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``ln|chi|`` and ``q_v`` on a grid; ``ensemble`` holds a column of machines, ``log_beta`` a row."""
-    beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
-    at = replace(ensemble, beta=beta, alpha=alpha, b=b, c=c, coarseness=1.7)
-    solution = solve_ensemble(at, tolerance=1e-3)
-    values = maximized(at, state_of(solution))
-    return np.log(np.maximum(np.abs(values), 1e-320)), solution.q_v
-
-
-def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where, in steps from the middle one, five equally spaced values have their maximum, and the
-    second derivative there.
-    """
-    left2, left, middle, right, right2 = values.T
-    a1 = (left2 - 8.0 * left + 8.0 * right - right2) / 12.0
-    a2 = (-left2 + 16.0 * left - 30.0 * middle + 16.0 * right - right2) / 24.0
-    a3 = (-left2 + 2.0 * left - 2.0 * right + right2) / 12.0
-    a4 = (left2 - 4.0 * left + 6.0 * middle - 4.0 * right + right2) / 24.0
-    parabola = left - 2.0 * middle + right
-    t = np.clip(0.5 * (left - right) / np.minimum(parabola, -1e-300), -0.9, 0.9)
-    for _ in range(2):
-        second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
-        first = a1 + t * (2.0 * a2 + t * (3.0 * a3 + 4.0 * a4 * t))
-        t = np.clip(t - first / np.where(second < 0.0, second, np.minimum(parabola, -1e-300)), -0.95, 0.95)
-    second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
-    return t, np.where(second < 0.0, second, np.minimum(parabola, -1e-300))
-
-
-def _first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> _Peak:
-    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
-    there is none.
-    """
-    step, limit = np.log(ratio), np.log(LARGEST_GAUSSIAN) if _has_gaussian(ensemble) else np.inf
-    n_machines = ensemble.alpha.shape[0]
-    peak = _Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
-    pending = np.arange(n_machines)
-    grid = np.empty(0)
-    values = overlaps = np.empty((n_machines, 0))
-    while pending.size and (not grid.size or grid[-1] < np.log(stop)):
-        chunk = _CHUNK // 2 if grid.size else _CHUNK
-        more = np.log(start) + step * np.arange(grid.size, grid.size + chunk)
-        more = more[more <= limit]
-        if not more.size or grid.size + more.size < 5:
-            break
-        new_values, new_overlaps = _scan_values(ensemble.select((pending, None)), more)
-        values = np.concatenate([values, new_values], axis=1)
-        overlaps = np.concatenate([overlaps, new_overlaps], axis=1)
-        grid = np.concatenate([grid, more])
-        inner = values[:, 2:-2]
-        is_peak = (inner >= values[:, 1:-3]) & (inner > values[:, 3:-1])
-        found = is_peak.any(axis=1)
-        middle = 2 + is_peak[found].argmax(axis=1)
-        five = values[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-2, 3)]
-        offset, second = _quartic_peak(five)
-        at = pending[found]
-        peak.low[at], peak.high[at] = grid[middle - 1], grid[middle + 1]
-        peak.guess[at] = grid[middle] + step * offset
-        peak.curvature[at] = second / step**2
-        peak.height[at] = five[:, 2]
-        near = np.log(overlaps[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-1, 2)])
-        slope, bend = 0.5 * (near[:, 2] - near[:, 0]), near[:, 2] - 2.0 * near[:, 1] + near[:, 0]
-        peak.log_overlap[at] = near[:, 1] + offset * (slope + 0.5 * offset * bend)
-        pending, values, overlaps = pending[~found], values[~found], overlaps[~found]
-    return peak
-
-
-def _known_peak(ensemble: Ensemble) -> _Peak:
-    """The maximum where the explicit formula gives it to 1e-6."""
-    guess = np.log(evaluate_formula(ensemble.alpha, ensemble.c))
-    nothing = np.full(guess.shape, np.nan)
-    log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.high**2))
-    return _Peak(guess - 0.01, guess + 0.01, guess, np.full(guess.shape, -2.0), nothing, log_overlap)
-
-
-def _refine(
-    ensemble: Ensemble, peak: _Peak
-) -> tuple[FloatArray, FloatArray, FloatArray, Solution, FloatArray, Array]:
-    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the layer
-    correlation and the derivative of ``g`` there (the curvature), the solution at the last three points
-    evaluated, how many of their distances the root is from the middle one, and whether ``g`` jumps
-    through zero.
-
-    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
-    third order, kept inside a shrinking bracket.
-    """
-    low, high, x = peak.low.copy(), peak.high.copy(), peak.guess.copy()
-    curvature = peak.curvature
-    done = np.zeros(x.shape, dtype=bool)
-    jump = np.zeros(x.shape, dtype=bool)
-    log_q, log_q_slope = peak.log_overlap, np.zeros_like(x)
-    machines = ensemble.select((slice(None), None))
-    change = np.zeros_like(x)
-    for i in range(100):
-        delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
-        offsets = delta[:, None] * _NEIGHBOURS
-        guess = np.exp(
-            np.minimum(log_q + log_q_slope * change, 0.0)[:, None] + log_q_slope[:, None] * offsets
-        )
-        beta = np.exp(x[:, None] + offsets)
-        alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
-        at = replace(machines, beta=beta, alpha=alpha, b=b, c=c)
-        solution = solve_ensemble(at, guess, tolerance=3e-7)  # one more step follows: 1e-13
-        motion = follow_beta(solution)
-        slopes = motion.derivative / motion.value
-        g, q = slopes[:, 1], solution.q_v[:, 1]
-        first = (slopes[:, 2] - slopes[:, 0]) / (2.0 * delta)
-        second = (slopes[:, 2] - 2.0 * g + slopes[:, 0]) / (delta * delta)
-        log_q, log_q_slope = np.log(q), motion.overlap_derivative[:, 1] / q
-        low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
-        curvature = np.where(first < 0.0, first, curvature)
-        halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
-        # far from Newton's step the two derivatives do not describe g: where g itself has an extremum,
-        # Halley's step vanishes though g does not
-        stride, newton = np.abs(halley), np.abs(g / curvature)
-        inside = (x + halley > low) & (x + halley < high) & (first < 0.0)
-        inside &= (stride > 0.5 * newton) & (stride < 2.0 * newton)
-        inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink fast
-        change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
-        close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
-        collapsed = high - low < 1e-13
-        jump |= collapsed & ~close & ~done & (np.abs(g) > 1e-4)
-        x = x + change
-        done |= close | collapsed
-        if done.all():
-            break
-    return x, motion.value[:, 1], curvature, solution, change / delta, jump
 
 
 _FIELDS = ("beta", "value", "curvature", "stability", "rival")
@@ -203,19 +60,15 @@ def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
 
 def _is_slow(ensemble: Ensemble) -> bool:
     """Whether a saddle point is two nested searches."""
-    return _has_gaussian(ensemble) or not ensemble.visible.symmetric
+    return has_gaussian(ensemble) or not ensemble.visible.symmetric
 
 
 def _rival_limit(ensemble: Ensemble) -> float:
     """How far a rival is looked for, if that is more than twice as far as the maximum."""
-    if _has_gaussian(ensemble):
+    if has_gaussian(ensemble):
         return 0.0
     slow = _is_slow(ensemble) or ensemble.spread_v is not None or ensemble.spread_h is not None
     return _RIVAL_LAST_NESTED if slow else _RIVAL_LAST
-
-
-def _has_gaussian(ensemble: Ensemble) -> bool:
-    return isinstance(ensemble.visible, GaussianUnit) or isinstance(ensemble.hidden, GaussianUnit)
 
 
 def _two_gaussians(ensemble: Ensemble) -> bool:
@@ -236,46 +89,37 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
             first = min(first, 1.0 / max(float(np.abs(bias).max()), 1.0))
     known = (ensemble.visible, ensemble.hidden) == (SPIN, BIT)
     if known and ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
-        peak = _known_peak(ensemble)
+        peak = known_peak(ensemble)
     else:
-        last = _LAST_GAUSSIAN if _has_gaussian(ensemble) else _LAST_NESTED if nested else _LAST
-        peak = _first_peak(ensemble, first, last, ratio)
+        last = _LAST_GAUSSIAN if has_gaussian(ensemble) else _LAST
+        peak = first_peak(ensemble, first, last, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
-    machines, peak = ensemble.select(where), _Peak(*(array[where] for array in peak))
-    log_beta, value, curvature, solution, shift, jump = _refine(machines, peak)
-    result["beta"][where] = np.exp(log_beta)
+    machines, peak = ensemble.select(where), Peak(*(array[where] for array in peak))
+    log_beta, value, curvature, solution, shift, jump = refine(machines, peak)
+    stability = stability_number(solution)  # at three points; the root is `shift` from the middle one
+    stability = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
+    # what the scan saw may be no maximum, or the saddle point may not have been reached there
+    true = np.isfinite(value) & (value != 0.0) & (solution.residual[:, 1] <= _LARGEST_RESIDUAL)
+    where, curvature, jump = where[true], curvature[true], jump[true]
+    found = {"beta": np.exp(log_beta), "value": value, "stability": stability}
+    for name, values in found.items():
+        result[name][where] = values[true]
     result["curvature"][where] = curvature
-    stability = stability_number(
-        solution
-    )  # at three neighbouring points; the root is `shift` from the middle
-    result["stability"][where] = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
-    result["value"][where] = value
+    machines, peak = machines.select(true), Peak(*(array[true] for array in peak))
     rival = result["rival"]
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
             stop = max(2.0 * start, _rival_limit(ensemble))
-            rival[where[i]] = _higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
+            rival[where[i]] = higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
     status[np.isfinite(rival)] = "rival"
     status[result["stability"] < 0.0] = "unstable"
     status[where[jump]] = "first-order" if isinstance(ensemble.visible, GaussianUnit) else "jump"
     return result
-
-
-def _higher_maximum(machine: Ensemble, start: float, stop: float, height: float, ratio: float) -> float:
-    """The beta of a maximum between ``start`` and ``stop`` higher than ``height`` (a logarithm), or nan."""
-    while start < stop:
-        peak = _first_peak(machine, start, stop, ratio)
-        if not np.isfinite(peak.guess[0]):
-            break
-        if peak.height[0] > height:
-            return float(np.exp(peak.guess[0]))
-        start = float(np.exp(peak.high[0]))
-    return np.nan
 
 
 def _without_tiny_biases(ensemble: Ensemble) -> Ensemble:

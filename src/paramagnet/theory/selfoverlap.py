@@ -28,8 +28,8 @@ from paramagnet.theory.roots import find_root
 from paramagnet.units import FloatArray, GaussianUnit
 
 _GRID = 33  # widths looked at
-_BLOCK, _STEEP = 8, 15.0  # machines solved together; one at a time from this beta on
-LARGEST = 60.0  # beta: fields grow as its square, and with them the number of nodes
+_BLOCK = 8  # machines solved together
+LARGEST = 60.0  # beta: beyond, the rounding of fields, which grow as its square, is above the tolerance
 _MAX_ITERATIONS = 60
 
 
@@ -108,18 +108,17 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
     if largest > LARGEST:
         raise ValueError(
             f"`beta` times the standard deviation of the Gaussian units must be at most {LARGEST:g}, "
-            f"got {largest:g}."
+            f"got {largest:g}. Choose a smaller `beta` or a smaller variance."
         )
     found = np.empty((2, 2, flat.beta.size))  # phase, order parameter, machine
-    size = _BLOCK if largest < _STEEP else 1
-    for i in range(0, flat.beta.size, size):
-        found[..., i : i + size] = _solve_block(flat.select(slice(i, i + size)))
+    for i in range(0, flat.beta.size, _BLOCK):
+        found[..., i : i + _BLOCK] = _solve_block(flat.select(slice(i, i + _BLOCK)))
     shape = ensemble.beta.shape
     return [(q.reshape(shape), self_overlap.reshape(shape)) for q, self_overlap in found]
 
 
 def _solve_block(ensemble: Ensemble) -> FloatArray:
-    """A few machines at a time: all averages of a block have as many nodes as the steepest needs."""
+    """A few machines at a time: all of a block wait for the slowest of it."""
     steps = _upper_bound(ensemble)[:, None] * np.linspace(0.0, 1.0, _GRID)
     grid = replace(ensemble.select((slice(None), None)).broadcast_to(steps.shape), coarseness=1.7)
     falls = np.diff((_answer(grid, steps, None, 1e-3).miss > 0.0).astype(int), axis=1) < 0
@@ -133,7 +132,9 @@ def _solve_block(ensemble: Ensemble) -> FloatArray:
         low, high = steps[rows, column], steps[rows, column + 1]
         start = np.where(falls.any(axis=1), 0.5 * (low + high), 0.0)  # no field at all: T = s
         layer = _refine(ensemble, start, low, high)
-        found[phase] = layer.overlap, layer.self_overlap
+        # Q - q, which large couplings multiply, is then the variance to the last digit
+        fixed = ensemble.visible.symmetric
+        found[phase] = layer.overlap, layer.self_overlap if fixed else layer.overlap + layer.variance
     return found
 
 
@@ -168,13 +169,13 @@ def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tole
     silent = (both_symmetric & (at_zero <= 1.0 + 1e-15)) | (upper <= 1e-290)
 
     def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        layer = ensemble.visible_layer(x, x + curvature)
+        layer = ensemble.visible_layer(x, x + curvature, curvature)
         return source + gain * layer.overlap, gain * layer.covariance_slope
 
     guess = 0.5 * upper if start is None else start
     field = find_root(evaluate, guess, upper, skip=silent, linear=both_symmetric, tolerance=tolerance)
     field = np.where(silent, 0.0, field)
-    layer = ensemble.visible_layer(field, field + curvature)
+    layer = ensemble.visible_layer(field, field + curvature, curvature)
     cross, answer = layer.overlap_to_selfhat, layer.covariance_slope
     own = layer.self_overlap_to_selfhat
     moved = (2.0 * field + gain * curvature * cross) / np.where(silent, 1.0, 1.0 - gain * answer)

@@ -27,6 +27,10 @@ class NoMaximumError(ValueError):
         super().__init__(message)
         self.result = result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What pickling needs: without it an exception of two arguments cannot be made again."""
+        return type(self), (*self.args, self.result), vars(self)
+
 
 @dataclass(frozen=True, eq=False)
 class LayerCorrelationMaximum:

@@ -1,0 +1,216 @@
+"""The search for a maximum of the layer correlation: a scan that brackets it, and the root of ``d ln|chi| / d
+ln beta`` within the bracket.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from paramagnet.theory.ensemble import Ensemble
+from paramagnet.theory.formula import evaluate_formula
+from paramagnet.theory.loop import NOTHING
+from paramagnet.theory.response import follow_beta, maximized, state_of
+from paramagnet.theory.saddle import Solution, phase_difference, rough_overlap, solve_ensemble
+from paramagnet.theory.selfoverlap import LARGEST as LARGEST_GAUSSIAN
+from paramagnet.units import Array, FloatArray, GaussianUnit
+
+_CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
+_PATIENCE = 4  # steps that fail before a first-order transition is looked for
+_ASIDE = 1e-12  # ln(beta) is so much below a first-order transition: in the phase of small beta
+_NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
+
+
+class Peak(NamedTuple):
+    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of
+    ``ln|chi|``, ``ln q_v``.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    guess: FloatArray
+    curvature: FloatArray
+    height: FloatArray
+    log_overlap: FloatArray
+
+
+def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """``ln|chi|`` and ``q_v`` on a grid; ``ensemble`` holds a column of machines, ``log_beta`` a row."""
+    beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
+    at = replace(ensemble, beta=beta, alpha=alpha, b=b, c=c, coarseness=1.7)
+    solution = solve_ensemble(at, tolerance=1e-3)
+    values = maximized(at, state_of(solution))
+    return np.log(np.maximum(np.abs(values), NOTHING)), solution.q_v
+
+
+def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where, in steps from the middle one, five equally spaced values have their maximum, and the
+    second derivative there.
+    """
+    left2, left, middle, right, right2 = values.T
+    a1 = (left2 - 8.0 * left + 8.0 * right - right2) / 12.0
+    a2 = (-left2 + 16.0 * left - 30.0 * middle + 16.0 * right - right2) / 24.0
+    a3 = (-left2 + 2.0 * left - 2.0 * right + right2) / 12.0
+    a4 = (left2 - 4.0 * left + 6.0 * middle - 4.0 * right + right2) / 24.0
+    parabola = left - 2.0 * middle + right
+    t = np.clip(0.5 * (left - right) / np.minimum(parabola, -1e-300), -0.9, 0.9)
+    for _ in range(2):
+        second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
+        first = a1 + t * (2.0 * a2 + t * (3.0 * a3 + 4.0 * a4 * t))
+        t = np.clip(t - first / np.where(second < 0.0, second, np.minimum(parabola, -1e-300)), -0.95, 0.95)
+    second = 2.0 * a2 + t * (6.0 * a3 + 12.0 * a4 * t)
+    return t, np.where(second < 0.0, second, np.minimum(parabola, -1e-300))
+
+
+def first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> Peak:
+    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
+    there is none.
+    """
+    step, limit = np.log(ratio), np.log(LARGEST_GAUSSIAN) if has_gaussian(ensemble) else np.inf
+    n_machines = ensemble.alpha.shape[0]
+    peak = Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
+    pending = np.arange(n_machines)
+    grid = np.empty(0)
+    values = overlaps = np.empty((n_machines, 0))
+    while pending.size and (not grid.size or grid[-1] < np.log(stop)):
+        chunk = _CHUNK // 2 if grid.size else _CHUNK
+        more = np.log(start) + step * np.arange(grid.size, grid.size + chunk)
+        more = more[more <= limit]
+        if not more.size or grid.size + more.size < 5:
+            break
+        new_values, new_overlaps = _scan_values(ensemble.select((pending, None)), more)
+        values = np.concatenate([values, new_values], axis=1)
+        overlaps = np.concatenate([overlaps, new_overlaps], axis=1)
+        grid = np.concatenate([grid, more])
+        inner = values[:, 2:-2]
+        is_peak = (inner >= values[:, 1:-3]) & (inner > values[:, 3:-1])
+        found = is_peak.any(axis=1)
+        middle = 2 + is_peak[found].argmax(axis=1)
+        five = values[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-2, 3)]
+        offset, second = _quartic_peak(five)
+        at = pending[found]
+        peak.low[at], peak.high[at] = grid[middle - 1], grid[middle + 1]
+        peak.guess[at] = grid[middle] + step * offset
+        peak.curvature[at] = second / step**2
+        peak.height[at] = five[:, 2]
+        near = overlaps[found][np.arange(middle.size)[:, None], middle[:, None] + np.arange(-1, 2)]
+        near = np.log(np.maximum(near, NOTHING))
+        slope, bend = 0.5 * (near[:, 2] - near[:, 0]), near[:, 2] - 2.0 * near[:, 1] + near[:, 0]
+        peak.log_overlap[at] = near[:, 1] + offset * (slope + 0.5 * offset * bend)
+        pending, values, overlaps = pending[~found], values[~found], overlaps[~found]
+    return peak
+
+
+def known_peak(ensemble: Ensemble) -> Peak:
+    """The maximum where the explicit formula gives it to 1e-6."""
+    guess = np.log(evaluate_formula(ensemble.alpha, ensemble.c))
+    nothing = np.full(guess.shape, np.nan)
+    log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.high**2))
+    return Peak(guess - 0.01, guess + 0.01, guess, np.full(guess.shape, -2.0), nothing, log_overlap)
+
+
+def refine(
+    ensemble: Ensemble, peak: Peak
+) -> tuple[FloatArray, FloatArray, FloatArray, Solution, FloatArray, Array]:
+    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the layer
+    correlation and the derivative of ``g`` there (the curvature), the solution at the last three points
+    evaluated, how many of their distances the root is from the middle one, and whether ``g`` jumps
+    through zero. The layer correlation is nan where ``g`` has no root.
+
+    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
+    third order, kept inside a shrinking bracket. Where such steps fail again and again there may be a
+    first-order transition in the bracket: its beta is tried.
+    """
+    low, high, x = peak.low.copy(), peak.high.copy(), peak.guess.copy()
+    curvature = peak.curvature
+    done = np.zeros(x.shape, dtype=bool)
+    jump = np.zeros(x.shape, dtype=bool)
+    log_q, log_q_slope = peak.log_overlap, np.zeros_like(x)
+    machines = ensemble.select((slice(None), None))
+    change = np.zeros_like(x)
+    failures, crossing = np.zeros(x.shape, dtype=int), np.full_like(x, np.nan)
+    for i in range(100):
+        delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
+        offsets = delta[:, None] * _NEIGHBOURS
+        moved = np.minimum(log_q + log_q_slope * change, 0.0)[:, None]
+        guess = np.exp(np.minimum(moved + log_q_slope[:, None] * offsets, 1.0))
+        beta = np.exp(x[:, None] + offsets)
+        alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
+        at = replace(machines, beta=beta, alpha=alpha, b=b, c=c)
+        solution = solve_ensemble(at, guess, tolerance=3e-7)  # one more step follows: 1e-13
+        motion = follow_beta(solution)
+        slopes = motion.derivative / np.where(motion.value == 0.0, 1.0, motion.value)
+        g, q = slopes[:, 1], solution.q_v[:, 1]
+        first = (slopes[:, 2] - slopes[:, 0]) / (2.0 * delta)
+        second = (slopes[:, 2] - 2.0 * g + slopes[:, 0]) / (delta * delta)
+        q = np.maximum(q, NOTHING)
+        log_q, log_q_slope = np.log(q), motion.overlap_derivative[:, 1] / q
+        low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
+        crossed = (x == crossing) & (slopes[:, 0] > 0.0) & (slopes[:, 2] < 0.0)
+        low, high = np.where(crossed, x, low), np.where(crossed, x, high)
+        curvature = np.where(first < 0.0, first, curvature)
+        halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
+        # far from Newton's step the two derivatives do not describe g: where g itself has an extremum,
+        # Halley's step vanishes though g does not
+        stride, newton = np.abs(halley), np.abs(g / curvature)
+        inside = (x + halley > low) & (x + halley < high) & (first < 0.0)
+        inside &= (stride > 0.5 * newton) & (stride < 2.0 * newton)
+        inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink fast
+        change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
+        close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
+        collapsed = high - low < 1e-13
+        jump |= collapsed & ~close & ~done & (np.abs(g) > 1e-4)
+        x = x + change
+        done |= close | collapsed
+        if done.all():
+            break
+        failures = np.where(inside | done, 0, failures + 1)
+        if has_gaussian(ensemble):
+            for k in np.flatnonzero((failures > 0) & (failures % _PATIENCE == 0)):
+                crossing[k] = _phase_crossing(ensemble.select([k]), low[k], high[k])
+                x[k] = crossing[k] if np.isfinite(crossing[k]) else x[k]
+    # at an end of its bracket g does not change sign
+    value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, motion.value[:, 1])
+    return x, value, curvature, solution, change / delta, jump
+
+
+def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
+    """The ``ln beta`` between two others at which two phases have the same free energy, less `_ASIDE`; nan if
+    the phases do not exist beside each other at both, or the same one is lower. By the Illinois method.
+    """
+
+    def difference(*log_beta: float) -> FloatArray:
+        beta = np.exp(np.array(log_beta))
+        return phase_difference(machine.broadcast_to(beta.shape).at(beta))
+
+    far, near = low, high
+    at_far, at_near = difference(far, near)
+    if not at_far * at_near < 0.0:  # nan is not
+        return np.nan
+    for _ in range(60):
+        x = (far * at_near - near * at_far) / (at_near - at_far)
+        (at_x,) = difference(x)
+        if np.isnan(at_x) or at_x == 0.0 or abs(x - near) < 2e-15:
+            return x - _ASIDE if np.isfinite(at_x) else np.nan
+        far, at_far = (near, at_near) if at_x * at_near < 0.0 else (far, 0.5 * at_far)
+        near, at_near = x, at_x
+    return near - _ASIDE
+
+
+def has_gaussian(ensemble: Ensemble) -> bool:
+    """Whether one of the layers at least is of Gaussian units."""
+    return isinstance(ensemble.visible, GaussianUnit) or isinstance(ensemble.hidden, GaussianUnit)
+
+
+def higher_maximum(machine: Ensemble, start: float, stop: float, height: float, ratio: float) -> float:
+    """The beta of a maximum between ``start`` and ``stop`` higher than ``height`` (a logarithm), or nan."""
+    while start < stop:
+        peak = first_peak(machine, start, stop, ratio)
+        if not np.isfinite(peak.guess[0]):
+            break
+        if peak.height[0] > height:
+            return float(np.exp(peak.guess[0]))
+        start = float(np.exp(peak.high[0]))
+    return np.nan
