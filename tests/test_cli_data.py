@@ -192,7 +192,7 @@ def test_fetch_without_a_server(folder, monkeypatch):
         (("binarize", "toy", "out.txt"), "`OUT` must end in .npy, .npz, .csv, got 'out.txt'"),
         (("binarize", "toy", "no/out.npy"), "The folder of the file does not exist"),
         (("binarize", "mine.csv", "out.npy", "--method", "otso"), "`--method` must be one of 'otsu'"),
-        (("binarize", "mine.csv", "out.npy", "--per", "pixel"), "`--per` must be 'feature', 'point' or 'all'"),
+        (("binarize", "mine.csv", "out.npy", "--per", "pixel"), "`--per` must be 'feature', 'point' or"),
         (("binarize", "mine.csv", "out.npy", "--use", "mine.csv"), "The file is no file of a binarizer"),
         (("info", "drybean", "--data-dir", "."), "`--data-dir` must hold Dry_Bean_Dataset.arff or dry"),
     ],
