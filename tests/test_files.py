@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -163,6 +164,10 @@ def test_the_same_content_gives_the_same_bytes(tmp_path):
         for _ in range(5):
             thing.save(tmp_path / name)
             assert (tmp_path / name).read_bytes() == first
+    state = draw_state()
+    state.save(tmp_path / "x")
+    replace(state, settings=dict(reversed(state.settings.items()))).save(tmp_path / "y")
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "y").read_bytes()
     metadata = {"one": "1", "two": "2", "three": "3"}
     arrays = {"b": np.arange(6.0).reshape(2, 3), "a": np.zeros((0, 2))}
     write_arrays(tmp_path / "x", arrays, "test", metadata)
