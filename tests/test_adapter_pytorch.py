@@ -114,7 +114,7 @@ def test_meta_tensors_and_graphs():
 @pytest.mark.parametrize(
     ("weight", "options", "words"),
     [
-        (np.zeros((3, 3)), {}, "`weight` must be a torch.Tensor, got ndarray"),
+        (np.zeros((3, 3)), {}, "`weight` must be a torch.Tensor, got array"),
         (torch.zeros(3), {}, r"`weight` must have two dimensions.*got shape \(3,\)"),
         (torch.zeros(3, 3, 3), {}, r"`weight` must have two dimensions.*got shape \(3, 3, 3\)"),
         (torch.zeros(3, 3, dtype=torch.int64), {}, "`weight` must have a floating-point or complex dtype"),
@@ -167,7 +167,7 @@ def test_dtypes_of_tensors():
 
 
 def test_bad_tensors_are_refused():
-    with pytest.raises(ValueError, match="`weights` must be real"):
+    with pytest.raises(ValueError, match="`weight` must be an array of real numbers, got dtype complex64"):
         from_tensors(torch.zeros(2, 2, dtype=torch.complex64), 0.0, 0.0)
     with pytest.raises(ValueError, match="`visible_bias` must be one number or 7 numbers"):
         from_tensors(torch.zeros(4, 7), torch.zeros(4), 0.0)
