@@ -114,7 +114,7 @@ def test_meta_tensors_and_graphs():
 @pytest.mark.parametrize(
     ("weight", "options", "words"),
     [
-        (np.zeros((3, 3)), {}, "`weight` must be a torch.Tensor, got array"),
+        (np.zeros((3, 3)), {}, "`weight` must be a torch.Tensor, got ndarray"),
         (torch.zeros(3), {}, r"`weight` must have two dimensions.*got shape \(3,\)"),
         (torch.zeros(3, 3, 3), {}, r"`weight` must have two dimensions.*got shape \(3, 3, 3\)"),
         (torch.zeros(3, 3, dtype=torch.int64), {}, "`weight` must have a floating-point or complex dtype"),
