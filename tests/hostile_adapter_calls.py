@@ -103,10 +103,10 @@ def sklearn_calls() -> Iterator[Call]:
     settings = {
         "n_components": ("count", 2), "hidden": ("unit", "bit"), "hidden_bias": ("real?", None),
         "visible_bias": ("reals", "data"), "gain": ("real", 1.0), "learning_rate": ("real|callable", 0.1),
-        "batch_size": ("count", 4), "n_iter": ("count", 1), "weight_decay": ("real", 0.0),
+        "batch_size": ("count?", 4), "n_iter": ("count", 1), "weight_decay": ("real", 0.0),
         "gradient": ("choice?", None), "threshold": ("real?", "auto"),
     }  # fmt: skip
-    yield Call("RBMTransformer.fit", fit, settings)
+    yield Call("RBMTransformer.fit", fit, settings, {"gain": ("rbm",)})
     drawing = {"n_samples": ("count", 2), "n_steps": ("count", 1)}
     yield Call("RBMTransformer.sample", fit(n_components=2, n_iter=1).sample, drawing)
 

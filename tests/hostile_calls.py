@@ -54,13 +54,13 @@ def machine(visible: str = "spin", hidden: str = "bit") -> pm.RBM:
 
 def public_calls(folder: Path) -> Iterator[Call]:
     """Every public name that can be called, every public method; files are made in ``folder``."""
-    yield from theory_calls()
+    yield from theory_calls(folder)
     yield from machine_calls(folder)
     yield from learning_calls(folder)
     yield from data_calls(folder)
 
 
-def theory_calls() -> Iterator[Call]:
+def theory_calls(folder: Path) -> Iterator[Call]:
     yield Call("gaussian", pm.gaussian, {"variance": ("real", 1.0)})
     yield Call("Biases", pm.Biases, {"values": ("reals", [0.5, 1.0]), "weights": ("reals?", None)})
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
@@ -201,7 +201,9 @@ def data_calls(folder: Path) -> Iterator[Call]:
     np.savez(archive, data=table, other=table)
     text.write_text("a,b,class\n1,2,x\n3,5,y\n4,0,x\n")
     existing = ("path", file)
-    yield Call("read_data", pm.read_data, {"path": existing, "name": ("name?", None)})
+    yield Call(
+        "read_data", pm.read_data, {"path": existing, "name": ("name?", None), "header": ("flag?", None)}
+    )
     yield Call(
         "read_data of an archive", pm.read_data, {"path": ("path", archive), "name": ("choice?", "data")}
     )
@@ -213,7 +215,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
     loading = {
         "name": ("path", text), "n_points": ("count?", 2), "units": ("unit", "spin"),
         "binarize": ("real", "median"), "rng": ("rng", 0), "per": ("choice?", None), **reading,
-        "data_dir": ("folder?", None), "progress": ("anything", None),
+        "data_dir": ("folder?", None), "progress": ("progress bar", None),
     }  # fmt: skip
     yield Call("load_dataset", pm.load_dataset, loading, {"name": ("path",), "label": ("path",)})
     fitting = {
@@ -236,7 +238,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
-        "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("count", 0), "jobs": ("count", 1),
+        "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("seed", 0), "jobs": ("count", 1),
         "folder": ("folder?", None), "callback": ("callable?", None),
     }  # fmt: skip
     yield Call("compare_initializations", pm.compare_initializations, comparing, {"data": ("path",)}, True)

@@ -6,6 +6,7 @@ A value is made anew for every call. Values of packages that are not installed a
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -35,6 +36,12 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     array = array.copy()
     array.setflags(write=False)
     return array
+
+
+def _matrix() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        return np.matrix(SPINS)
 
 
 def _with(value: Any, where: tuple[int, int] = (1, 2)) -> np.ndarray:
@@ -103,7 +110,7 @@ _ARRAYS = {
     "bits": BITS.copy,
     "bool array": lambda: BITS.astype(bool),
     "read-only": lambda: _read_only(SPINS),
-    "matrix": lambda: np.matrix(SPINS),
+    "matrix": _matrix,
     "subclass": lambda: SPINS.view(Subclass),
     "float128 array": lambda: SPINS.astype(np.longdouble),
     "object array of numbers": lambda: SPINS.astype(object),
@@ -266,6 +273,7 @@ MAY_TAKE: dict[str, set[str]] = {
     "axes": {"zero", "minus one", "empty list"},
     "names": {"list of text"},
     "callable": {"lambda", "class"},
+    "seed": {"zero", "2**70"},
     "rng": {"None", "zero", "2**70", "10**400", "10**5000", "empty list"},
-    "anything": set(),
+    "progress bar": {"None"},
 }

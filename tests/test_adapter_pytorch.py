@@ -167,7 +167,7 @@ def test_dtypes_of_tensors():
 
 
 def test_bad_tensors_are_refused():
-    with pytest.raises(ValueError, match="`weights` must be real"):
+    with pytest.raises(ValueError, match="`weight` must be an array of real numbers, got dtype complex64"):
         from_tensors(torch.zeros(2, 2, dtype=torch.complex64), 0.0, 0.0)
     with pytest.raises(ValueError, match="`visible_bias` must be one number or 7 numbers"):
         from_tensors(torch.zeros(4, 7), torch.zeros(4), 0.0)

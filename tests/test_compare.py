@@ -152,7 +152,7 @@ def test_records_are_kept_and_gone_on_with(points, tmp_path):
 def test_bad_input_is_named(points, tmp_path):
     with pytest.raises(ValueError, match="`held_out` must be at least 0 and below 1"):
         pm.compare_initializations(points, 3, held_out=1.0)
-    with pytest.raises(ValueError, match="two dimensions"):
+    with pytest.raises(ValueError, match="`data` must have shape"):
         pm.compare_initializations(points[0], 3)
     with pytest.raises(FileNotFoundError, match="`data` does not exist"):
         pm.compare_initializations(tmp_path / "none.npy", 3)

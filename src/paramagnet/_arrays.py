@@ -48,12 +48,8 @@ def shown(value: Any) -> str:
             size *= int(length)
         kind = "" if dtype is None else f" and dtype {dtype}"
         if size > 8 or not isinstance(value, np.ndarray):
-            return f"{_an(type(value).__name__)} of shape {tuple(shape)}{kind}"
+            return f"{type(value).__name__} of shape {tuple(shape)}{kind}"
     return " ".join(_SHORT.repr(value).split())
-
-
-def _an(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def as_array(value: Any, argument: str, wanted: str = "an array of real numbers") -> Array:
@@ -79,6 +75,8 @@ def as_array(value: Any, argument: str, wanted: str = "an array of real numbers"
         if array.dtype.kind == "c" and not array.ndim:
             raise ValueError(f"`{argument}` must be real, got {shown(value)}.")
         remedy = f" Convert it, for example with `np.asarray({argument}, dtype=float)`." if array.ndim else ""
+        if array.dtype.kind == "c":
+            remedy = f" If its real part is meant, pass `{argument}.real`."
         raise ValueError(f"`{argument}` must be {wanted}, got {_kind_of(value, array)}.{remedy}")
     return array
 
@@ -94,7 +92,7 @@ def require_memory(n_bytes: int, argument: str, value: Any) -> None:
     most = min(physical_memory(), _MOST_MEMORY)
     if n_bytes > most:
         raise ValueError(
-            f"`{argument}` must be small enough for the memory: {shown(value)} would need "
+            f"`{argument}` must be small enough for the memory, got {shown(value)}: that would need "
             f"{n_bytes / 2**30:.3g} GiB, and at most {most / 2**30:.3g} GiB are taken on this computer."
         )
 

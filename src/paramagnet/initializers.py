@@ -126,7 +126,8 @@ def initialize(
     else:
         if data is not None:
             raise ValueError(
-                '`data` is used with `visible_bias="data"` only; pass that, or leave `data` out.'
+                '`data` is used with `visible_bias="data"` only; pass that, or leave `data` out; got '
+                f"`visible_bias` = {shown(visible_bias)}."
             )
         biases = as_reals(visible_bias, "visible_bias")
         if biases.shape not in ((), (n,)):

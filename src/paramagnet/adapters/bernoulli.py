@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._arrays import shown
 from paramagnet._checks import as_count
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.initializers import initialize
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, as_rbm
 
 
 def from_sklearn(estimator: Any) -> RBM:
@@ -25,7 +26,7 @@ def from_sklearn(estimator: Any) -> RBM:
     missing = [name for name in names if not hasattr(estimator, name)]
     if missing:
         raise ValueError(
-            f"`estimator` must be a fitted BernoulliRBM, got {estimator!r} without {', '.join(missing)}."
+            f"`estimator` must be a fitted BernoulliRBM, got {shown(estimator)} without {', '.join(missing)}."
         )
     components, visible_bias, hidden_bias = (getattr(estimator, name) for name in names)
     return RBM(np.asarray(components).T, visible_bias, hidden_bias, "bit", "bit")
@@ -41,6 +42,7 @@ def to_sklearn(rbm: RBM, *, feature_names: Sequence[str] | None = None, **option
         from sklearn.neural_network import BernoulliRBM
     except ModuleNotFoundError as error:
         raise missing_extra("`to_sklearn`", "scikit-learn", "sklearn") from error
+    as_rbm(rbm, "rbm")
     if options.setdefault("n_components", rbm.n_hidden) != rbm.n_hidden:
         raise ValueError(
             f"`n_components` must be {rbm.n_hidden}, the hidden units of `rbm`, "
@@ -67,9 +69,9 @@ def warm_start_bernoulli_rbm(
     """
     for name in ("n_components", "batch_size", "partial_fit"):
         if not hasattr(estimator, name):
-            raise ValueError(f"`estimator` must be a BernoulliRBM, got {estimator!r} without `{name}`.")
+            raise ValueError(f"`estimator` must be a BernoulliRBM, got {shown(estimator)} without `{name}`.")
     rbm = initialize(
-        n_features,
+        as_count(n_features, "n_features"),
         as_count(estimator.n_components, "n_components"),
         visible="spin",
         hidden="bit",
@@ -96,10 +98,17 @@ def _set_fitted(estimator: Any, rbm: RBM, feature_names: Sequence[str] | None) -
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
     if feature_names is not None:
-        columns = np.array([str(name) for name in feature_names], dtype=object)
-        if columns.shape != (bits.n_visible,):
-            raise ValueError(
-                f"`feature_names` must be {bits.n_visible} names, one per visible unit, got {columns.size}."
-            )
-        estimator.feature_names_in_ = columns
+        estimator.feature_names_in_ = _as_names(feature_names, bits.n_visible)
     return estimator
+
+
+def _as_names(feature_names: Any, n_visible: int) -> npt.NDArray[Any]:
+    columns = isinstance(feature_names, np.ndarray) or hasattr(feature_names, "to_numpy")  # of pandas
+    names = np.asarray(feature_names).tolist() if columns else feature_names
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"`feature_names` must be a sequence of names, got {shown(feature_names)}.")
+    if len(names) != n_visible:
+        raise ValueError(
+            f"`feature_names` must be {n_visible} names, one per visible unit, got {len(names)}."
+        )
+    return np.array(names, dtype=object)

@@ -6,16 +6,21 @@ is known when a function is traced, so the scale is a constant under ``jit`` and
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from paramagnet._checks import as_positive, as_real
+import numpy as np
+
+from paramagnet._arrays import require_memory, shown
+from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet.adapters._extras import missing_extra
+from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.scale import weight_std
 from paramagnet.units import Unit, as_unit
 
 Initializer = Callable[..., Any]
+_MOST_AXES = 64
 
 
 def layer_correlation_normal(
@@ -45,25 +50,65 @@ def layer_correlation_normal(
     For complex dtypes ``E|w|**2`` is sigma**2, half of it in either part, as it is with JAX's own.
     """
     visible, hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")
-    bias = as_real(hidden_bias, "hidden_bias")
+    bias = as_bias(hidden_bias, "hidden_bias")
     factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
-    batch = tuple(batch_axis) if isinstance(batch_axis, Sequence) else (batch_axis,)
-    default = dtype
+    axes = _as_axis(visible_axis, "visible_axis"), _as_axis(hidden_axis, "hidden_axis")
+    several = batch_axis if isinstance(batch_axis, (list, tuple)) else [batch_axis]
+    batch = tuple(_as_axis(axis, "batch_axis") for axis in several)
+    default = _as_dtype(dtype)
     try:
         import jax
     except ModuleNotFoundError as error:
         raise missing_extra("`layer_correlation_normal` of adapters.jaxinit", "JAX", "jax") from error
 
     def init(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any:
-        n_visible, n_hidden = _layer_sizes(tuple(shape), visible_axis, hidden_axis, batch)
+        sizes = _as_shape(shape)
+        n_visible, n_hidden = _layer_sizes(sizes, *axes, batch)
+        _check_key(key, jax)
         std = factor * weight_std(n_visible, n_hidden, visible=visible, hidden=hidden, hidden_bias=bias)
-        kind = default if dtype is None else dtype
+        kind = default if dtype is None else _as_dtype(dtype)
         kind = float if kind is None else kind
         more = {} if out_sharding is None else {"out_sharding": out_sharding}
-        weights = jax.random.normal(key, tuple(shape), kind, **more)
+        weights = jax.random.normal(key, sizes, kind, **more)
+        if std > float(jax.numpy.finfo(weights.dtype).max):
+            raise ValueError(f"`gain` must give weights in the range of {weights.dtype}, got {factor:g}.")
         return weights * jax.numpy.asarray(std, weights.dtype)
 
     return init
+
+
+def _as_axis(axis: Any, argument: str) -> int:
+    return as_count(axis, argument, minimum=-_MOST_AXES, maximum=_MOST_AXES)
+
+
+def _as_shape(shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, (list, tuple)):
+        raise ValueError(f"`shape` must be a sequence of sizes, got {shown(shape)}.")
+    sizes = tuple(as_count(size, "shape") for size in shape)
+    require_memory(8 * math.prod(sizes), "shape", shape)
+    return sizes
+
+
+def _as_dtype(dtype: Any) -> Any:
+    """``dtype`` if weights can have it; None stands for JAX's default."""
+    if dtype is None:
+        return None
+    try:
+        kind = np.dtype(dtype) if isinstance(dtype, (str, type, np.dtype)) else None
+    except (TypeError, ValueError):
+        kind = None
+    if kind is None or not (kind.kind in "fc" or kind.name.startswith(("bfloat", "float"))):
+        raise ValueError(f"`dtype` must be None or a floating-point or complex dtype, got {shown(dtype)}.")
+    return dtype
+
+
+def _check_key(key: Any, jax: Any) -> None:
+    """An error unless ``key`` is one of JAX's keys, of the new kind or of the old one."""
+    shape, dtype = getattr(key, "shape", None), getattr(key, "dtype", None)
+    array = isinstance(key, (jax.Array, np.ndarray)) and not isinstance(key, np.ma.MaskedArray)
+    typed = array and shape == () and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    if not typed and not (array and dtype == np.uint32 and len(key.shape) == 1):
+        raise ValueError(f"`key` must be a key of JAX, as `jax.random.key(0)` makes them, got {shown(key)}.")
 
 
 def _layer_sizes(
@@ -72,14 +117,13 @@ def _layer_sizes(
     """The numbers of visible and hidden units in ``shape``."""
     axes = []
     for axis in (visible_axis, hidden_axis, *batch_axis):
-        place = operator.index(axis)
-        if not -len(shape) <= place < len(shape):
-            raise ValueError(f"`shape` must have an axis {axis}, got {shape}.")
-        axes.append(place % len(shape))
+        if not -len(shape) <= axis < len(shape):
+            raise ValueError(f"`shape` must have an axis {axis}, got {shown(shape)}.")
+        axes.append(axis % len(shape))
     if sorted(axes) != list(range(len(shape))):
         raise ValueError(
             "`shape` must have one axis for the visible layer, one for the hidden layer, and those named in "
-            f"`batch_axis`; got {shape} with `visible_axis` {visible_axis}, `hidden_axis` {hidden_axis}, "
-            f"`batch_axis` {batch_axis}."
+            f"`batch_axis`; got {shown(shape)} with `visible_axis` {visible_axis}, `hidden_axis` "
+            f"{hidden_axis}, `batch_axis` {batch_axis}."
         )
     return shape[axes[0]], shape[axes[1]]

@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from paramagnet._arrays import as_array, require_memory, shown
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet.learning.devices import missing_torch
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, as_rbm
+from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.verdict import judge
 from paramagnet.units import BinaryUnit, Unit, as_unit
@@ -56,7 +58,9 @@ def layer_correlation_normal_(
     generator : where the random numbers come from; None is torch's global generator
     """
     if not isinstance(weight, torch.Tensor):
-        raise ValueError(f"`weight` must be a torch.Tensor, got {type(weight).__name__}.")
+        raise ValueError(f"`weight` must be a torch.Tensor, got {shown(weight)}.")
+    if weight.layout != torch.strided:
+        raise ValueError(f"`weight` must be a dense tensor, got the layout {weight.layout}.")
     if weight.ndim != 2:
         raise ValueError(
             "`weight` must have two dimensions, one for the visible and one for the hidden units, "
@@ -68,7 +72,8 @@ def layer_correlation_normal_(
     factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
     n_visible = as_count(weight.shape[axis], "n_visible")
     n_hidden = as_count(weight.shape[1 - axis], "n_hidden")
-    bias = as_real(hidden_bias, "hidden_bias")
+    bias = as_bias(hidden_bias, "hidden_bias")
+    _check_generator(generator)
     maximum = find_beta_max(n_hidden / n_visible, visible=visible, hidden=hidden, c=bias)
     judge(maximum)
     sigma = float(maximum.beta / np.sqrt(n_visible + n_hidden))
@@ -87,7 +92,9 @@ def to_tensors(
 
     With ``visible_dim=1`` they are a state dict of `RBMModule`. None as ``dtype`` is torch's default.
     """
+    _check_place(dtype, device)
     dtype = torch.get_default_dtype() if dtype is None else dtype
+    as_rbm(rbm, "rbm")
     weight = rbm.weights.T if _as_axis(visible_dim) == 1 else rbm.weights
     arrays = {"weight": weight, "visible_bias": rbm.visible_bias, "hidden_bias": rbm.hidden_bias}
     place = torch.get_default_device() if device is None else device
@@ -108,10 +115,10 @@ def from_tensors(
     visible_dim: int = 1,
 ) -> RBM:
     """The machine with these parameters, from any device, dtype and graph."""
-    matrix = _to_array(weight)
+    matrix = as_array(weight, "weight")
     if matrix.ndim == 2 and _as_axis(visible_dim) == 1:
         matrix = matrix.T
-    return RBM(matrix, _to_array(visible_bias), _to_array(hidden_bias), visible, hidden)
+    return RBM(matrix, visible_bias, hidden_bias, visible, hidden)
 
 
 class RBMModule(torch.nn.Module):
@@ -139,7 +146,9 @@ class RBMModule(torch.nn.Module):
     ) -> None:
         super().__init__()
         n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
-        bias = as_real(hidden_bias, "hidden_bias")
+        bias = as_bias(hidden_bias, "hidden_bias")
+        require_memory(8 * n * m, "n_visible` or `n_hidden", (n, m))
+        _check_place(dtype, device)
         self.visible, self.hidden = _as_binary(visible, "visible"), _as_binary(hidden, "hidden")
         place = {"dtype": dtype, "device": device}
         self.weight = torch.nn.Parameter(torch.empty((m, n), **place))
@@ -156,6 +165,7 @@ class RBMModule(torch.nn.Module):
         """A module with the parameters of ``rbm``."""
         module = cls.__new__(cls)
         torch.nn.Module.__init__(module)
+        as_rbm(rbm, "rbm")
         module.visible, module.hidden = _as_binary(rbm.visible, "rbm"), _as_binary(rbm.hidden, "rbm")
         for name, tensor in to_tensors(rbm, dtype=dtype, device=device).items():
             module.register_parameter(name, torch.nn.Parameter(tensor))
@@ -180,11 +190,27 @@ class RBMModule(torch.nn.Module):
 
     def field_h_given_v(self, v: torch.Tensor) -> torch.Tensor:
         """The field each hidden unit feels."""
-        return functional.linear(v, self.weight, self.hidden_bias)
+        return functional.linear(self._as_layer(v, "v", 1), self.weight, self.hidden_bias)
 
     def field_v_given_h(self, h: torch.Tensor) -> torch.Tensor:
         """The field each visible unit feels."""
-        return functional.linear(h, self.weight.t(), self.visible_bias)
+        return functional.linear(self._as_layer(h, "h", 0), self.weight.t(), self.visible_bias)
+
+    def _as_layer(self, state: torch.Tensor, argument: str, axis: int) -> torch.Tensor:
+        """``state``, checked as far as no number has to be looked at: those may be on another device."""
+        n_units, weight = self.weight.shape[axis], self.weight
+        if not isinstance(state, torch.Tensor) or state.layout != torch.strided:
+            raise ValueError(f"`{argument}` must be a dense torch.Tensor, got {shown(state)}.")
+        if state.ndim == 0 or state.shape[-1] != n_units:
+            raise ValueError(
+                f"`{argument}` must have {n_units} units along its last axis, got shape {tuple(state.shape)}."
+            )
+        if state.device != weight.device or (state.dtype != weight.dtype and not _casts(state)):
+            raise ValueError(
+                f"`{argument}` must be {weight.dtype} on the device {weight.device}, as the parameters are, "
+                f"got {state.dtype} on {state.device}. Convert it with `{argument}.to(module.weight)`."
+            )
+        return state
 
     def mean_h_given_v(self, v: torch.Tensor) -> torch.Tensor:
         """``E[h | v]``."""
@@ -220,6 +246,7 @@ def _mean(unit: BinaryUnit, field: torch.Tensor) -> torch.Tensor:
 
 
 def _draw(unit: BinaryUnit, field: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    _check_generator(generator)
     with torch.no_grad():
         odds = unit.log_odds(field)
         drawn = torch.empty_like(odds).uniform_(generator=generator) < torch.sigmoid(odds)
@@ -227,14 +254,36 @@ def _draw(unit: BinaryUnit, field: torch.Tensor, generator: torch.Generator | No
 
 
 def _as_axis(visible_dim: int) -> int:
-    if isinstance(visible_dim, bool) or visible_dim not in (-2, -1, 0, 1):
-        raise ValueError(f"`visible_dim` must be 0 or 1 (or -2, -1), got {visible_dim!r}.")
+    if not isinstance(visible_dim, (int, np.integer)) or isinstance(visible_dim, bool):
+        raise ValueError(f"`visible_dim` must be 0 or 1 (or -2, -1), got {shown(visible_dim)}.")
+    if visible_dim not in (-2, -1, 0, 1):
+        raise ValueError(f"`visible_dim` must be 0 or 1 (or -2, -1), got {shown(visible_dim)}.")
     return int(visible_dim) % 2
 
 
-def _to_array(value: Any) -> Any:
-    """A tensor as a NumPy array of float64; whatever else as it is, for `RBM` to judge."""
-    if not isinstance(value, torch.Tensor):
-        return np.asarray(value)
-    value = value.detach().cpu()
-    return value.numpy() if value.is_complex() else value.to(torch.float64).numpy()
+def _casts(state: torch.Tensor) -> bool:
+    """Whether PyTorch converts the tensor by itself, within ``torch.autocast``."""
+    kind = state.device.type
+    available = torch.amp.is_autocast_available(kind)
+    return bool(available and torch.is_autocast_enabled(kind) and state.is_floating_point())
+
+
+def _check_generator(generator: Any) -> None:
+    if generator is not None and not isinstance(generator, torch.Generator):
+        raise ValueError(f"`generator` must be None or a torch.Generator, got {shown(generator)}.")
+
+
+def _check_place(dtype: Any, device: Any) -> None:
+    """An error unless tensors of this dtype can be made on this device."""
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ValueError(f"`dtype` must be None or a floating-point torch.dtype, got {shown(dtype)}.")
+    if device is None or isinstance(device, torch.device):
+        return
+    reason = ""
+    if isinstance(device, str):
+        try:
+            torch.device(device)
+            return
+        except RuntimeError as error:
+            reason = f" ({str(error).splitlines()[0]})" if len(str(error)) < 300 else ""
+    raise ValueError(f"`device` must be None, a torch.device or its name, got {shown(device)}{reason}.")

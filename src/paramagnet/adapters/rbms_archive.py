@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_states
+from paramagnet._arrays import as_array, as_float64
+from paramagnet._checks import as_count, as_path, as_positive, as_real, as_states
 from paramagnet._files import write_atomically
 from paramagnet.adapters._extras import missing_extra
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import BIT
 
 _NAMES = ("weight_matrix", "vbias", "hbias")
@@ -43,7 +43,9 @@ def from_rbms(parameters: Any) -> RBM:
     missing = [name for name in _NAMES if name not in parameters]
     if missing:
         raise ValueError(f"`parameters` must hold {', '.join(_NAMES)}; missing: {', '.join(missing)}.")
-    weights, visible_bias, hidden_bias = (_as_array(parameters[name]) for name in _NAMES)
+    weights, visible_bias, hidden_bias = (
+        as_float64(as_array(parameters[name], "parameters")) for name in _NAMES
+    )
     if visible_bias.shape != weights.shape[:1] or hidden_bias.shape != weights.shape[1:]:
         shapes = weights.shape, visible_bias.shape, hidden_bias.shape
         raise ValueError(
@@ -52,19 +54,13 @@ def from_rbms(parameters: Any) -> RBM:
     return RBM(weights, visible_bias, hidden_bias, "bit", "bit")
 
 
-def _as_array(tensor: Any) -> npt.NDArray[Any]:
-    """A tensor of any device and with a gradient or not, or an array."""
-    if hasattr(tensor, "detach"):
-        tensor = tensor.detach().cpu()
-    return np.asarray(tensor, dtype=np.float64)
-
-
 def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM:
     """The machine in an archive that ``rbms`` wrote; bits in both layers.
 
     ``update`` is the number of the saved update, None takes the last one.
     """
-    source = Path(path)
+    source = as_path(path, "path")
+    update = None if update is None else as_count(update, "update", minimum=0)
     with _open_archive(source) as file:
         updates = _saved_updates(file, source)
         model = _model_type(file)
@@ -73,7 +69,7 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
                 f"`path` must hold a machine of type {_MODEL}, with bits in both layers, "
                 f"got {model!r}: {source}."
             )
-        chosen = updates[-1] if update is None else as_count(update, "update", minimum=0)
+        chosen = updates[-1] if update is None else update
         if chosen not in updates:
             shown = ", ".join(map(str, updates[:8])) + (", ..." if len(updates) > 8 else "")
             raise ValueError(f"`update` must be one that was saved ({shown}), got {chosen}: {source}.")
@@ -87,7 +83,7 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
 
 def rbms_updates(path: str | os.PathLike[str]) -> list[int]:
     """The updates that an archive of ``rbms`` holds, in order."""
-    source = Path(path)
+    source = as_path(path, "path")
     with _open_archive(source) as file:
         return _saved_updates(file, source)
 
@@ -113,8 +109,9 @@ def save_rbms(
     batch_size, gibbs_steps, learning_rate : hyperparameters for that training
     """
     h5py = _import_h5py()
-    bits = rbm.to_bits()
-    seed = None if seed is None else as_count(seed, "seed", minimum=0, maximum=None)
+    bits = as_rbm(rbm, "rbm").to_bits()
+    target = as_path(path, "path")
+    seed = None if seed is None else as_count(seed, "seed", minimum=0, maximum=2**64 - 1)
     rng = np.random.default_rng(seed)
     if chains is None:
         visible = rng.integers(0, 2, size=(2000, bits.n_visible)).astype(np.float64)
@@ -127,8 +124,8 @@ def save_rbms(
         "num_chains": len(visible),
         "batch_size": as_count(batch_size, "batch_size"),
         "gibbs_steps": as_count(gibbs_steps, "gibbs_steps"),
-        "filename": os.fspath(path),
-        "learning_rate": float(learning_rate),
+        "filename": str(target),
+        "learning_rate": float(as_positive(as_real(learning_rate, "learning_rate"), "learning_rate")),
         "train_size": 1.0,
         "seed": 0 if seed is None else seed,
         "L1": 0.0,

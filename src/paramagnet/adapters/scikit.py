@@ -13,7 +13,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_states
+from paramagnet._arrays import shown
+from paramagnet._checks import as_count, as_real, as_states
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
 from paramagnet.initializers import initialize
@@ -27,7 +28,7 @@ from paramagnet.learning.optimizer import Adam
 from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -151,7 +152,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _machine_for(self, states: FloatArray, rng: np.random.Generator) -> RBM:
         hidden_bias = self.hidden_bias
         if hidden_bias is None:
-            hidden_bias = SPARSE_BIAS if self.hidden == "bit" else 0.0
+            hidden_bias = SPARSE_BIAS if as_unit(self.hidden, "hidden") == BIT else 0.0
         return initialize(
             states.shape[1],
             as_count(self.n_components, "n_components"),
@@ -266,9 +267,15 @@ def _alphabet(binarizer: Binarizer) -> BinaryUnit:
 
 
 def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binarizer:
-    method = "otsu" if threshold is None or threshold == "auto" else threshold
-    if isinstance(method, str) and method not in ("otsu", "median"):
-        raise ValueError(f"`threshold` must be 'auto', 'median', a number or None, got {threshold!r}.")
+    method: str | float = "otsu"
+    if isinstance(threshold, str):
+        method = "otsu" if threshold == "auto" else threshold
+        if method not in ("otsu", "median"):
+            raise ValueError(
+                f"`threshold` must be 'auto', 'median', a number or None, got {shown(threshold)}."
+            )
+    elif threshold is not None:
+        method = as_real(threshold, "threshold")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantDataWarning)  # a constant feature stays one: no harm here
         binarizer = fit_binarizer(X, method)

@@ -134,6 +134,10 @@ def load_dataset(
     path = as_path(name, "name")
     if data_dir is not None:
         data_dir = as_path(data_dir, "data_dir")
+    if progress is not None and not all(hasattr(progress, part) for part in ("update", "reset", "close")):
+        raise ValueError(
+            f"`progress` must be None or have `total`, `update`, `reset` and `close`, got {shown(progress)}."
+        )
     source = SOURCES.get(os.fspath(name))
     if rng is None:
         rng = TOY_SEED if source and source.name == "toy" else SELECTION_SEED

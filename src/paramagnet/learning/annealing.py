@@ -103,7 +103,8 @@ def estimate_log_partition(
         n_samples = len(states)
     elif samples is not None:
         raise ValueError(
-            f"`samples` must be None for the method {method!r}; only 'reverse-ais' starts there."
+            f"`samples` must be None for the method {method!r}, got {shown(samples)}; only 'reverse-ais' "
+            "starts there."
         )
     marginalize = _choose_layer(marginalize, rbm)
     path = _make_path(rbm, base, temperatures, joint=method == "ais", transposed=marginalize == "visible")

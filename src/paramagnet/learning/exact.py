@@ -115,7 +115,7 @@ def sizes_of(rbm: RBM) -> tuple[int, int, Unit, Unit]:
 
 def pair_form(rbm: RBM) -> PairForm:
     """A machine with a Gaussian layer, as its binary layer alone."""
-    _refuse_large(rbm)
+    refuse_large(rbm)
     return PairForm.of(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
 
 
@@ -123,11 +123,12 @@ def kernel_arguments(
     rbm: RBM,
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
     """A machine as the kernels know it: arrays and levels, no names."""
-    _refuse_large(rbm)
+    refuse_large(rbm)
     return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
 
 
-def _refuse_large(rbm: RBM) -> None:
+def refuse_large(rbm: RBM) -> None:
+    """An error if the parameters are beyond those of which exact sums are true."""
     largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
     if largest > LARGEST:
         raise ValueError(

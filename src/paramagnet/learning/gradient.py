@@ -24,7 +24,7 @@ from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_t
 from paramagnet.kernels import enumeration, hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.learning.blocks import n_blocks, run_blocks
-from paramagnet.learning.exact import check_cost, sizes_of
+from paramagnet.learning.exact import check_cost, refuse_large, sizes_of
 from paramagnet.learning.gibbs import Chains, Layer, make_layers, run_sweeps
 from paramagnet.learning.marginal import PairForm, has_gaussian
 from paramagnet.rbm import RBM, as_rbm
@@ -106,6 +106,7 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
     n_threads = as_threads(n_threads)
     as_flag(force, "force")
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
+    refuse_large(rbm)
     layout = Layout.of(rbm)
     parameters = layout.flatten(rbm)
     _, model = model_moments(layout, parameters, n_threads)

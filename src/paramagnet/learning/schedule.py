@@ -59,7 +59,7 @@ class Schedule:
         for name in ("end", "factor", "n_updates"):
             value = getattr(self, name)
             if name in _NUMBERS[self.kind] and value is None:
-                raise ValueError(f"`{name}` must be given for a schedule of kind {self.kind!r}.")
+                raise ValueError(f"`{name}` must be given for a schedule of kind {self.kind!r}, got None.")
             if name not in _NUMBERS[self.kind] and value is not None:
                 raise ValueError(
                     f"`{name}` must be left out for a schedule of kind {self.kind!r}, got {shown(value)}."

@@ -30,7 +30,7 @@ from paramagnet._checks import (
 )
 from paramagnet.learning.checkpoint import Checkpoint, History, TrainState
 from paramagnet.learning.devices import KERNELS, as_engine
-from paramagnet.learning.exact import check_cost, estimate_seconds
+from paramagnet.learning.exact import check_cost, estimate_seconds, refuse_large
 from paramagnet.learning.gradient import CD, PCD, Exact, GradientSettings, Layout, append_ones
 from paramagnet.learning.optimizer import SGD, Adam, Optimizer
 from paramagnet.learning.run import SECONDS_CHEAP, Run
@@ -174,6 +174,8 @@ def training_steps(
     points = _as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
     settings = _as_gradient(gradient, layout, engine)
+    if isinstance(settings, Exact) and isinstance(rbm, RBM):
+        refuse_large(rbm)
     run = Run(
         layout=layout,
         points=points,
@@ -248,11 +250,7 @@ def _as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Ch
 def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
     if evaluate is None:
         evaluate = max(1, epochs // 50)
-    wanted = "None, an integer or a sequence of integers"
-    epochs_named = as_array(evaluate, "evaluate", wanted)
-    if epochs_named.size > MOST_MEASUREMENTS or epochs_named.ndim > 1:
-        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
-    if epochs_named.ndim == 0:
+    if isinstance(evaluate, (int, np.integer)):
         every = as_count(evaluate, "evaluate")
         if epochs // every > MOST_MEASUREMENTS:
             raise ValueError(
@@ -260,7 +258,11 @@ def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> froz
                 f"every {every} of {epochs} epochs. Measure at fewer of them."
             )
         return frozenset((*range(0, epochs + 1, every), epochs))
-    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in epochs_named.tolist()]
+    wanted = "None, an integer or a sequence of integers"
+    named = as_array(evaluate, "evaluate", wanted)
+    if named.size > MOST_MEASUREMENTS or named.ndim != 1:
+        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
+    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in named.tolist()]
     if chosen and max(chosen) > epochs:
         raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
     return frozenset(chosen)
