@@ -125,6 +125,7 @@ def test_runs_that_diverge_are_reported_and_the_rest_is_done(tmp_path):
 
 
 def test_processes_give_the_same_records(tmp_path):
+    pytest.importorskip("loky", reason="loky is not installed")
     executor = LocalProcesses(2)
     try:
         for name, text in SPECS.items():
@@ -135,6 +136,7 @@ def test_processes_give_the_same_records(tmp_path):
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path):
+    pytest.importorskip("loky", reason="loky is not installed")
     spec = parse_spec(EXACT.replace("trials = 2", "trials = 6"), "exact")
     path, executor = tmp_path / "a.jsonl", LocalProcesses(2)
     killed = []
