@@ -6,7 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -121,17 +121,20 @@ class Run:
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
                 points = self.batch(order, batch)
-                with self.threads, _inexact_is_divergence(state):
-                    chains, average = self.average_model(state, points, model)
-                    parameters, optimizer_state, slope = self.update(state, points, average)
-                model = None
                 records, ended = state.records, batch + 1 == n_batches
-                if ended and epoch + 1 in self.evaluated:
-                    with _inexact_is_divergence(state):
+                try:
+                    with self.threads:
+                        chains, average = self.average_model(state, points, model)
+                        parameters, optimizer_state, slope = self.update(state, points, average)
+                    model = None
+                    if ended and epoch + 1 in self.evaluated:
                         log_z, model = self.log_partition(epoch + 1, parameters, chains)
-                    spent = state.seconds + time.perf_counter() - began
-                    norm = float(np.linalg.norm(slope))
-                    records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
+                        spent = state.seconds + time.perf_counter() - began
+                        norm = float(np.linalg.norm(slope))
+                        records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
+                except InexactSumError as error:  # parameters too large for exact sums
+                    message = f"Training diverged in epoch {epoch + 1}. {error}"
+                    raise DivergenceError(message, state) from error
                 state = TrainState(
                     layout=self.layout,
                     parameters=parameters,
@@ -234,15 +237,6 @@ class Run:
             seconds=seconds,
             error=log_z.error,
         )
-
-
-@contextmanager
-def _inexact_is_divergence(state: TrainState) -> Iterator[None]:
-    """Report parameters that are too large for exact sums as a divergence; ``state`` is the last good one."""
-    try:
-        yield
-    except InexactSumError as error:
-        raise DivergenceError(f"Training diverged in epoch {state.epoch + 1}. {error}", state) from error
 
 
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
