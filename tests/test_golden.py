@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
 from golden import make
-from paramagnet.experiments.spec_files import read_spec
 from paramagnet.experiments.store import RunRecord, Store
 
 BITS = make.read("bits.json").get(make.signature())
@@ -108,7 +107,7 @@ def test_no_specification_is_lost():
 
 @pytest.mark.parametrize("name", DIGESTS)
 def test_the_runs_of_a_specification_keep_their_digests(name):
-    assert make.spec_digests(make.spec_sources()[name]) == DIGESTS[name]
+    assert make.spec_digests(name) == DIGESTS[name]
 
 
 @pytest.mark.parametrize("path", STORES, ids=lambda path: str(path.relative_to(make.ROOT / "results")))
@@ -117,8 +116,7 @@ def test_committed_records_are_read_and_belong_to_their_specification(path):
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     assert [record.to_line() for record in records] == lines
     name = path.relative_to(make.ROOT / "results").with_suffix("").as_posix()
-    sources = make.spec_sources()
-    spec = read_spec(sources.get(name) or sources[f"benchmarks/{name}.toml"])
+    spec = make.read_source(name)
     digests = {run.digest for run in spec.runs()}
     assert {record.digest for record in records} <= digests
     assert {record.settings for record in records} <= {"", spec.settings}

@@ -33,7 +33,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import paramagnet as pm
 from paramagnet.experiments.run import execute
-from paramagnet.experiments.spec_files import paper_specs, parse_spec, read_spec, study_specs
+from paramagnet.experiments.spec import Spec
+from paramagnet.experiments.spec_files import parse_spec
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -369,16 +370,27 @@ def shown(array: np.ndarray) -> list[float]:
 # Specifications and stores
 
 
-def spec_sources() -> dict[str, str]:
-    """All specifications of the repository: how they are called, and how `read_spec` knows them."""
-    packaged = {name: name for name in (*paper_specs(), *study_specs())}
-    loose = {path.relative_to(ROOT).as_posix(): str(path) for path in sorted(ROOT.glob("benchmarks/*.toml"))}
-    return packaged | loose
+STUDY = "win"  # the name of the study of starts, and of the folder of its records
 
 
-def spec_digests(source: str) -> dict[str, object]:
+def spec_sources() -> dict[str, Path]:
+    """All specifications of the repository by the names of their records, wherever the files are kept."""
+    found = {}
+    for path in (*ROOT.glob("src/paramagnet/**/*.toml"), *ROOT.glob("studies/**/*.toml")):
+        is_study = path.is_relative_to(ROOT / "studies") or path.parent.name == STUDY
+        found[f"{STUDY}/{path.stem}" if is_study else path.stem] = path
+    return found | {path.stem: path for path in ROOT.glob("benchmarks/*.toml")}
+
+
+def read_source(name: str) -> Spec:
+    """The specification of that name."""
+    path = spec_sources()[name]
+    return parse_spec(path.read_text(encoding="utf-8"), name, path.parent)
+
+
+def spec_digests(name: str) -> dict[str, object]:
     """The number of runs of a specification, a hash over their sorted digests, and that of its settings."""
-    spec = read_spec(source)
+    spec = read_source(name)
     digests = sorted(run.digest for run in spec.runs())
     return {
         "runs": len(digests),
@@ -466,7 +478,7 @@ def main() -> None:
             names = training_cases()
             _write("facts.json", {name: checkpoint_facts(interrupted_state(name)) for name in names})
     if "digests" in replaced:
-        _write("digests.json", {name: spec_digests(source) for name, source in spec_sources().items()})
+        _write("digests.json", {name: spec_digests(name) for name in sorted(spec_sources())})
 
 
 if __name__ == "__main__":
