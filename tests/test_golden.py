@@ -113,8 +113,11 @@ def test_the_runs_of_a_specification_keep_their_digests(name):
 @pytest.mark.parametrize("path", STORES, ids=lambda path: str(path.relative_to(make.ROOT / "results")))
 def test_committed_records_are_read_and_belong_to_their_specification(path):
     records = Store(path).records()
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    assert [record.to_line() for record in records] == lines
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert len(records) == len(lines)
+    for record, line in zip(records, lines, strict=True):
+        before, again = json.loads(line), json.loads(record.to_line())
+        assert before == {key: again[key] for key in before}  # later versions may write more keys
     name = path.relative_to(make.ROOT / "results").with_suffix("").as_posix()
     spec = make.read_source(name)
     digests = {run.digest for run in spec.runs()}
