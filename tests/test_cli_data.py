@@ -164,7 +164,7 @@ def test_fetch_checks_local_copies(folder, monkeypatch):
     monkeypatch.setitem(SOURCES, "ulc", replace(SOURCES["ulc"], files=(file,)))
     (folder / "training.csv").write_bytes(content)
     text = run("fetch", "ulc", "--data-dir", folder).stdout
-    assert f"training.csv: {len(content)} bytes, sha256 {digest[:16]}... is right, in {folder}" in text
+    assert f"training.csv: {len(content)} bytes, sha256 {digest[:8]}... is right, in {folder}" in text
     assert "nothing to download" in run("fetch", "toy").stdout
     with pytest.raises(ValueError, match=r"`NAME` must be one of toy, drybean, .*got 'mnits'"):
         run("fetch", "mnits")

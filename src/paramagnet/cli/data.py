@@ -127,7 +127,7 @@ def fetch(
     for file in source.files:
         content = read_source_file(source, file, data_dir=data_dir, progress=_bar(file.remote.name))
         place = find_local(source, file, data_dir) or cache_folder() / source.folder / file.remote.name
-        say(f"{file.name}: {len(content)} bytes, sha256 {file.sha256[:16]}... is right, in {place}")
+        say(f"{file.name}: {len(content)} bytes, sha256 {file.sha256[:8]}... is right, in {place}")
 
 
 @app.command()
