@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet._arrays import as_array, as_float64
+from paramagnet._arrays import as_array, as_float64, shown
 from paramagnet._checks import as_count, as_path, as_positive, as_real, as_states
 from paramagnet._files import write_atomically
 from paramagnet.adapters._extras import missing_extra
@@ -42,7 +42,9 @@ def from_rbms(parameters: Any) -> RBM:
         parameters = parameters.named_parameters()
     missing = [name for name in _NAMES if name not in parameters]
     if missing:
-        raise ValueError(f"`parameters` must hold {', '.join(_NAMES)}; missing: {', '.join(missing)}.")
+        raise ValueError(
+            f"`parameters` must hold {', '.join(_NAMES)}, got {shown(parameters)}; missing: {', '.join(missing)}."
+        )
     weights, visible_bias, hidden_bias = (
         as_float64(as_array(parameters[name], "parameters")) for name in _NAMES
     )
