@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
-from paramagnet.theory import formula, scale
+from paramagnet.theory import formula, peak_search, scale
 from paramagnet.theory.formula_table import NANO
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -25,8 +25,8 @@ def random_machines(n, seed):
 def exact(alpha, c):
     """By the scan, which does not know the formula."""
     ensemble = scale.make_ensemble(1.0, alpha, visible="spin", hidden="bit", b=0.0, c=c)
-    peak = scale._first_peak(ensemble, scale._FIRST, 100.0, scale._RATIO)
-    return np.exp(scale._refine(ensemble, peak)[0])
+    peak = peak_search.first_peak(ensemble, scale._FIRST, 100.0, scale._RATIO)
+    return np.exp(peak_search.refine(ensemble, peak)[0])
 
 
 @pytest.mark.filterwarnings("ignore::paramagnet.ReplicaSymmetryWarning")
