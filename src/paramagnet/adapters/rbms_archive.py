@@ -43,7 +43,7 @@ def from_rbms(parameters: Any) -> RBM:
     missing = [name for name in _NAMES if name not in parameters]
     if missing:
         raise ValueError(
-            f"`parameters` must hold {', '.join(_NAMES)}; got {shown(list(parameters))}, missing: "
+            f"`parameters` must hold {', '.join(_NAMES)}, got {shown(parameters)}; missing: "
             f"{', '.join(missing)}."
         )
     weights, visible_bias, hidden_bias = (
