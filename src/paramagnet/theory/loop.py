@@ -13,13 +13,21 @@ NOTHING = 1e-290  # order parameters below this are zero: floats end at 1e-308
 Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 
-def around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, Layer]:
-    """From the visible layer's order parameters to the hidden layer and back to the visible one."""
+def around(
+    ensemble: Ensemble, q: Array, self_overlap: Array, variance: Array | None = None
+) -> tuple[Layer, Layer]:
+    """From the visible layer's order parameters to the hidden layer and back to the visible one.
+
+    ``variance`` is ``Q - q``, for a caller who knows it to more digits than the difference has: couplings may
+    be so large that these digits count. Likewise the hidden layer's variance is passed on by itself then, and
+    where it is of Gaussian units, whose variance may be far below the square of their mean.
+    """
     # [Y25] eqn:saddle_Q-hat, with self-overlaps
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
-    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap)
-    # the variance of Gaussian units may be far below the square of their mean
-    gap = coupling_v * hidden.variance if isinstance(ensemble.hidden, GaussianUnit) else None
+    gap = None if variance is None else coupling_h * variance
+    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap, gap)
+    if variance is not None or isinstance(ensemble.hidden, GaussianUnit):
+        gap = coupling_v * hidden.variance
     visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap, gap)
     return visible, hidden
 
