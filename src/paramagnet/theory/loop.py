@@ -6,7 +6,7 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.units import Array, FloatArray, GaussianUnit
+from paramagnet.units import Array, FloatArray
 
 TOLERANCE = 1e-13  # what the relative violation of the equations stays below
 NOTHING = 1e-290  # order parameters below this are zero: floats end at 1e-308
@@ -19,15 +19,14 @@ def around(
     """From the visible layer's order parameters to the hidden layer and back to the visible one.
 
     ``variance`` is ``Q - q``, for a caller who knows it to more digits than the difference has: couplings may
-    be so large that these digits count. Likewise the hidden layer's variance is passed on by itself then, and
-    where it is of Gaussian units, whose variance may be far below the square of their mean.
+    be so large that these digits count. The hidden layer's variance, far below the square of the mean in
+    Gaussian units of a large bias, is then passed on by itself too.
     """
     # [Y25] eqn:saddle_Q-hat, with self-overlaps
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
     gap = None if variance is None else coupling_h * variance
     hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap, gap)
-    if variance is not None or isinstance(ensemble.hidden, GaussianUnit):
-        gap = coupling_v * hidden.variance
+    gap = None if variance is None else coupling_v * hidden.variance
     visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap, gap)
     return visible, hidden
 
