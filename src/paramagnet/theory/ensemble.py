@@ -16,9 +16,7 @@ from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
 LARGEST_RATIO = 1e50  # of the layer sizes
-LARGEST_RATIO_GAUSSIAN = (
-    1e12  # beyond, a Gaussian unit's precision is lost in what the other layer takes off it
-)
+LARGEST_RATIO_GAUSSIAN = 1e12  # beyond, rounding leaves nothing of a Gaussian unit's precision
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,20 +6,27 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.layer import Layer
-from paramagnet.units import Array, FloatArray, GaussianUnit
+from paramagnet.units import Array, FloatArray
 
 TOLERANCE = 1e-13  # what the relative violation of the equations stays below
 NOTHING = 1e-290  # order parameters below this are zero: floats end at 1e-308
 Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 
-def around(ensemble: Ensemble, q: Array, self_overlap: Array) -> tuple[Layer, Layer]:
-    """From the visible layer's order parameters to the hidden layer and back to the visible one."""
+def around(
+    ensemble: Ensemble, q: Array, self_overlap: Array, variance: Array | None = None
+) -> tuple[Layer, Layer]:
+    """From the visible layer's order parameters to the hidden layer and back to the visible one.
+
+    ``variance`` is ``Q - q``, for a caller who knows it to more digits than the difference has: couplings may
+    be so large that these digits count. The hidden layer's variance, far below the square of the mean in
+    Gaussian units of a large bias, is then passed on by itself too.
+    """
     # [Y25] eqn:saddle_Q-hat, with self-overlaps
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
-    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap)
-    # the variance of Gaussian units may be far below the square of their mean
-    gap = coupling_v * hidden.variance if isinstance(ensemble.hidden, GaussianUnit) else None
+    gap = None if variance is None else coupling_h * variance
+    hidden = ensemble.hidden_layer(coupling_h * q, coupling_h * self_overlap, gap)
+    gap = None if variance is None else coupling_v * hidden.variance
     visible = ensemble.visible_layer(coupling_v * hidden.overlap, coupling_v * hidden.self_overlap, gap)
     return visible, hidden
 

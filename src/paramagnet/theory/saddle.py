@@ -109,8 +109,7 @@ def _solve_first_layer(ensemble: Ensemble, start: FloatArray | None, tolerance: 
     """The saddle point with the visible layer's order parameters as the unknowns."""
     if not ensemble.visible.symmetric:
         return _solution(ensemble, *find_two(ensemble, tolerance))
-    q = _find_overlap(ensemble, start, tolerance)
-    return _solution(ensemble, q, np.full(np.shape(q), ensemble.visible.high**2))
+    return _solution(ensemble, _find_overlap(ensemble, start, tolerance))
 
 
 def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> FloatArray:
@@ -172,11 +171,11 @@ def _solve_above_gaussian(ensemble: Ensemble) -> Solution:
     if isinstance(ensemble.visible, GaussianUnit):
         return _solution(ensemble, *solve_two_gaussians(ensemble))
     first, other = solve_against_gaussian(ensemble)
-    q, self_overlap = first
+    q, variance = first
     if (other[0] != q).any():
         lower = _free_energy_difference(ensemble, first, other) < 0.0
-        q, self_overlap = np.where(lower, other[0], q), np.where(lower, other[1], self_overlap)
-    return _solution(ensemble, q, self_overlap)
+        q, variance = np.where(lower, other[0], q), np.where(lower, other[1], variance)
+    return _solution(ensemble, q, variance)
 
 
 def _free_energy_difference(
@@ -199,8 +198,13 @@ def phase_difference(ensemble: Ensemble) -> FloatArray:
     return np.where(other[0] != first[0], difference, np.nan)
 
 
-def _solution(ensemble: Ensemble, q: FloatArray, self_overlap: FloatArray) -> Solution:
-    visible, hidden = around(ensemble, q, self_overlap)
+def _solution(ensemble: Ensemble, q: FloatArray, variance: FloatArray | None = None) -> Solution:
+    """Both layers at a saddle point; without a ``variance`` the visible self-overlap is fixed."""
+    if variance is None or (ensemble.visible.symmetric and not isinstance(ensemble.visible, GaussianUnit)):
+        self_overlap = np.full(np.shape(q), ensemble.visible.high**2)
+    else:
+        self_overlap = q + variance
+    visible, hidden = around(ensemble, q, self_overlap, variance)
     return Solution(ensemble, visible, hidden, q, mismatch(visible, q, self_overlap))
 
 

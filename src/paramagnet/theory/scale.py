@@ -118,7 +118,8 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     status[where[curvature > -_FLAT]] = "flat"
     status[np.isfinite(rival)] = "rival"
     status[result["stability"] < 0.0] = "unstable"
-    status[where[jump]] = "first-order" if isinstance(ensemble.visible, GaussianUnit) else "jump"
+    bits = isinstance(ensemble.visible, GaussianUnit) and not ensemble.hidden.symmetric
+    status[where[jump]] = "first-order" if bits else "jump"
     return result
 
 

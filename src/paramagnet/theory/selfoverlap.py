@@ -29,7 +29,7 @@ from paramagnet.units import FloatArray, GaussianUnit
 
 _GRID = 33  # widths looked at
 _BLOCK = 8  # machines solved together
-LARGEST = 60.0  # beta: beyond, the rounding of fields, which grow as its square, is above the tolerance
+LARGEST = 60.0  # beta: four times as far as a maximum is looked for, and as far as answers were compared
 _MAX_ITERATIONS = 60
 
 
@@ -64,7 +64,7 @@ def critical_beta(ensemble: Ensemble) -> FloatArray:
 
 
 def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
-    """``q`` and ``Q`` of the visible layer, in closed form; an error where the machine does not exist."""
+    """``q`` and ``V`` of the visible layer, in closed form; an error where the machine does not exist."""
     assert isinstance(ensemble.visible, GaussianUnit)
     assert isinstance(ensemble.hidden, GaussianUnit)
     edge = gaussian_edge(ensemble)
@@ -86,7 +86,7 @@ def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
     gain_v, gain_h = ensemble.coupling_v * width_v**2, ensemble.coupling_h * width_h**2
     source = width_v**2 * ensemble.b**2 + gain_v * width_h**2 * ensemble.c**2
     q = source / (1.0 - gain_v * gain_h)
-    return q, width_v + q
+    return q, width_v
 
 
 class _Answer(NamedTuple):
@@ -99,7 +99,7 @@ class _Answer(NamedTuple):
 
 
 def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatArray]]:
-    """``(q, Q)`` of a visible layer of binary units above a Gaussian hidden one: of the phase that goes on
+    """``(q, V)`` of a visible layer of binary units above a Gaussian hidden one: of the phase that goes on
     from small ``beta``, and of another one if there is one (else the same again).
     """
     assert isinstance(ensemble.hidden, GaussianUnit)
@@ -114,7 +114,7 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
     for i in range(0, flat.beta.size, _BLOCK):
         found[..., i : i + _BLOCK] = _solve_block(flat.select(slice(i, i + _BLOCK)))
     shape = ensemble.beta.shape
-    return [(q.reshape(shape), self_overlap.reshape(shape)) for q, self_overlap in found]
+    return [(q.reshape(shape), variance.reshape(shape)) for q, variance in found]
 
 
 def _solve_block(ensemble: Ensemble) -> FloatArray:
@@ -132,9 +132,7 @@ def _solve_block(ensemble: Ensemble) -> FloatArray:
         low, high = steps[rows, column], steps[rows, column + 1]
         start = np.where(falls.any(axis=1), 0.5 * (low + high), 0.0)  # no field at all: T = s
         layer = _refine(ensemble, start, low, high)
-        # Q - q, which large couplings multiply, is then the variance to the last digit
-        fixed = ensemble.visible.symmetric
-        found[phase] = layer.overlap, layer.self_overlap if fixed else layer.overlap + layer.variance
+        found[phase] = layer.overlap, layer.variance
     return found
 
 

@@ -24,8 +24,8 @@ _LOOSEST = 1e-5  # a scan's tolerance; each Newton step squares what is missing
 
 
 def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:
-    """``q`` and ``Q`` of the visible layer, a few machines at a time."""
-    q, self_overlap = np.empty(ensemble.beta.shape), np.empty(ensemble.beta.shape)
+    """``q`` and ``V`` of the visible layer, a few machines at a time."""
+    q, variance = np.empty(ensemble.beta.shape), np.empty(ensemble.beta.shape)
     flat = ensemble.raveled()
     for i in range(0, q.size, _BLOCK):
         block = slice(i, i + _BLOCK)
@@ -36,14 +36,13 @@ def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArr
             again = part.select(missed)
             found[0][missed], found[1][missed] = _solve_anyhow(again, *(x[missed] for x in found))
         # units far on one side: squares of their probabilities end before floats do
-        overlap, variance = (np.where(x > NOTHING, x, 0.0) for x in found)
-        q.flat[block], self_overlap.flat[block] = overlap, overlap + variance
-    return q, self_overlap
+        q.flat[block], variance.flat[block] = (np.where(x > NOTHING, x, 0.0) for x in found)
+    return q, variance
 
 
 def _is_missed(ensemble: Ensemble, q: FloatArray, variance: FloatArray, tolerance: float) -> Any:
     """Where the equations are not met."""
-    visible = around(ensemble, q, q + variance)[0]
+    visible = around(ensemble, q, q + variance, variance)[0]
     return ~(mismatch(visible, q, q + variance) <= tolerance) & (visible.self_overlap > NOTHING)
 
 
@@ -67,7 +66,7 @@ def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, Floa
 
     def overlap_given(variance: FloatArray) -> FloatArray:
         def evaluate(q: FloatArray) -> tuple[FloatArray, FloatArray]:
-            visible, hidden = around(ensemble, q, q + variance)
+            visible, hidden = around(ensemble, q, q + variance, variance)
             return visible.overlap, _jacobian(ensemble, visible, hidden)[0][0]
 
         memory[0] = find_root(
@@ -77,7 +76,7 @@ def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, Floa
 
     def evaluate_outer(variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         q = overlap_given(variance)
-        visible, hidden = around(ensemble, q, q + variance)
+        visible, hidden = around(ensemble, q, q + variance, variance)
         (f_q, f_v), (g_q, g_v) = _jacobian(ensemble, visible, hidden)
         # the inner root moves with the outer unknown: dq/dV = F_V/(1 - F_q)
         return visible.variance, g_v + g_q * f_v / (1.0 - f_q)
@@ -92,7 +91,7 @@ def _solve_pair(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tupl
     """Both unknowns at once, by Newton's method from a starting point."""
 
     def evaluate(q: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, Matrix]:
-        visible, hidden = around(ensemble, q, q + variance)
+        visible, hidden = around(ensemble, q, q + variance, variance)
         return visible.overlap, visible.variance, _jacobian(ensemble, visible, hidden)
 
     return find_pair(evaluate, q, variance)
