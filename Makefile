@@ -13,7 +13,7 @@ SWEEP_STAMP := $(VENV)/.installed-sweep
 GROUPS := --group test $(if $(filter all,$(subst $(comma), ,$(EXTRAS))),--group test-all)
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
-.PHONY: demo test test-slow lint bench bench-peers docs tables sweep wheel clean
+.PHONY: demo test test-slow lint bench bench-peers docs tables sweep study wheel clean
 
 demo: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce toy --quick --out demo-output
@@ -52,6 +52,11 @@ sweep: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce all $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 	$(BIN)/python benchmarks/disorder_average.py
 	$(BIN)/python benchmarks/finite_size.py
+
+# The study of starts (docs/does_it_win.md): the runs that are missing, then its page.
+study: $(SWEEP_STAMP)
+	$(BIN)/python -m studies.starts.run win $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m studies.starts.refresh
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

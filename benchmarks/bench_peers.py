@@ -27,7 +27,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
-from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.layer import layers_of
 from peers import (
     InPlaceTorch,
     Paramagnet,

@@ -22,9 +22,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
-from paramagnet.learning.annealing import estimate_log_partition
-from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
-from paramagnet.learning.gradient import Layout, chain_moments
+from paramagnet.layout import Layout
+from paramagnet.learning.gradient import chain_moments
+from paramagnet.sampling.annealing import estimate_log_partition
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.layer import layers_of
 from ratio import interleave, print_ratios, write_json
 
 N_VISIBLE, N_HIDDEN, N_SWEEPS = 784, 500, 40

@@ -18,17 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from paramagnet.experiments.executors import Executor, LocalProcesses
-from paramagnet.experiments.spec import Run
-from paramagnet.experiments.spec_files import read_spec
-from paramagnet.experiments.store import Store
-from paramagnet.experiments.sweep import run_sweep
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sweeps.executors import Executor, LocalProcesses
+from paramagnet.sweeps.spec import Run
+from paramagnet.sweeps.store import Store
+from paramagnet.sweeps.sweep import run_sweep
 from ratio import write_json
 
 
 def make_runs(n_hidden: int, count: int) -> tuple[list[Run], list[Run]]:
     """Runs for warming up, and runs to be timed; all different."""
-    spec = replace(read_spec("toy_bit_c0"), n_hidden=(n_hidden,), trials=count)
+    spec = replace(find_spec("toy_bit_c0"), n_hidden=(n_hidden,), trials=count)
     runs = list(spec.runs(part="paper"))
     return runs[-8:], runs[:count]
 

@@ -25,9 +25,11 @@ except ImportError:
     raise SystemExit(0) from None
 
 import paramagnet as pm
-from paramagnet.learning.devices import as_engine
-from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
-from paramagnet.learning.gradient import Layout, chain_moments
+from paramagnet.layout import Layout
+from paramagnet.learning.gradient import chain_moments
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.devices import as_engine
+from paramagnet.sampling.layer import layers_of
 from ratio import interleave, print_ratios, write_json
 
 N_VISIBLE, N_HIDDEN, N_SWEEPS, N_TEMPERATURES = 784, 500, 40, 20

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from paramagnet.kernels import enumeration
 from paramagnet.learning.gradient import Exact
-from paramagnet.learning.optimizer import SGD, Adam
+from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM
 from ratio import interleave, print_ratios, write_json

@@ -27,8 +27,10 @@ import paramagnet as pm
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.sampling import list_changes
-from paramagnet.learning import gibbs
-from paramagnet.learning.gibbs import Chains, layers_of, room_for_changes, run_sweeps
+from paramagnet.sampling import chains as gibbs
+from paramagnet.sampling import layer as layer_module
+from paramagnet.sampling.chains import Chains, room_for_changes, run_sweeps
+from paramagnet.sampling.layer import layers_of
 from ratio import interleave, machine_facts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,7 +154,7 @@ def draw_figure(results: dict[str, Any]) -> None:
         )
         left.axhline(results["crossover"]["looked up"][layer], color=line.get_color(), lw=0.8, ls="--")
     left.axhline(1.0, color="grey", lw=0.8)
-    left.axvline(gibbs.LOOK_UP_ABOVE, color="grey", lw=0.8, ls=":")
+    left.axvline(layer_module.LOOK_UP_ABOVE, color="grey", lw=0.8, ls=":")
     left.set(xlabel="share of units that change", ylabel="time / matrix product", ylim=(0, None))
     left.set_title("Adding changed rows (dashed: looking up)")
     for (hidden, run), colour in zip(results["training"].items(), ("C0", "C1"), strict=False):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from paramagnet.experiments.annealing_check import FILE, check_annealing, load_checks, save_checks
-from paramagnet.experiments.spec import OURS
-from paramagnet.experiments.spec_files import read_spec
+from paramagnet.reproduction.annealing_check import FILE, check_annealing, load_checks, save_checks
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sweeps.spec import OURS
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     checks = load_checks(options.out / FILE)
     done = {(c.dataset, c.n_hidden, c.hidden, c.c, c.scheme, c.gain, c.trial) for c in checks}
     for name in options.spec:
-        for run in read_spec(name).runs(trials=options.trials, part="paper"):
+        for run in find_spec(name).runs(trials=options.trials, part="paper"):
             key = (run.data.name, run.n_hidden, run.hidden, run.hidden_bias, OURS, run.gain, run.trial)
             if run.gain in options.gain and key not in done:
                 check = check_annealing(run)

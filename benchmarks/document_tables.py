@@ -21,22 +21,22 @@ from typing import Any
 import hidden_noise
 import mirror_chains
 import paramagnet as pm
-from paramagnet.experiments.cells import (
+from paramagnet.sweeps.groups import (
     BETA_MAX,
     GAINS,
     Setting,
     Start,
-    Summary,
+    TrialSummary,
     group_runs,
     paired_difference,
-    summarize,
+    summarize_trials,
     values_at,
 )
-from paramagnet.experiments.report import read_results
+from paramagnet.sweeps.store import read_results
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
-PAPER = ROOT / "src" / "paramagnet" / "experiments" / "paper" / "log_likelihoods.csv"
+PAPER = ROOT / "src" / "paramagnet" / "reproduction" / "paper" / "log_likelihoods.csv"
 PAGES = ["README.md", "docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
 SETS = {"toy": "toy", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
 OTHERS = [gain for gain in GAINS if gain != 1.0]
@@ -280,7 +280,7 @@ def gains_held_out() -> str:
     return markdown(["held-out points, our runs", *GAIN_NAMES], rows, numbers=True)
 
 
-def with_error(difference: Summary) -> str:
+def with_error(difference: TrialSummary) -> str:
     """A mean with its standard error where there is one."""
     if not difference.n_finite:
         return ""
@@ -314,7 +314,9 @@ def hidden_units_held_out() -> str:
     for name, (epoch, settings) in machines().items():
         cells = []
         for s in settings:
-            value = summarize(values_at(runs().get(s, {}).get(BETA_MAX, []), epoch, "held_out").values())
+            value = summarize_trials(
+                values_at(runs().get(s, {}).get(BETA_MAX, []), epoch, "held_out").values()
+            )
             cells.append(f"{value.mean:.2f}" if value.n_finite else "")
         if any(cells):
             rows.append([name, *cells])

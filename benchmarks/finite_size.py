@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from disorder_average import ROOT, load_records, save_records
-from paramagnet.experiments.disorder import peak_of, simulate_layer_correlation
+from paramagnet.simulation import peak_of, simulate_layer_correlation
 from ratio import machine_facts
 
 RECORDS = ROOT / "benchmarks" / "data" / "finite_size.json"

@@ -23,17 +23,19 @@ from unittest.mock import patch
 
 import numpy as np
 
-from paramagnet.experiments.cells import Start
-from paramagnet.experiments.paper import read_log_likelihoods
-from paramagnet.experiments.provenance import environment
-from paramagnet.experiments.run import execute
-from paramagnet.experiments.spec import OURS, Run
-from paramagnet.experiments.spec_files import read_spec
-from paramagnet.experiments.store import Store
-from paramagnet.experiments.writers import escape_markdown
+from paramagnet.layout import Layout
 from paramagnet.learning import gradient
-from paramagnet.learning.gibbs import Chains, Layer
-from paramagnet.learning.gradient import Layout, chain_moments
+from paramagnet.learning.gradient import chain_moments
+from paramagnet.reproduction.paper import read_log_likelihoods
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sampling.chains import Chains
+from paramagnet.sampling.layer import SampledLayer
+from paramagnet.sweeps.execute import execute
+from paramagnet.sweeps.groups import Start
+from paramagnet.sweeps.provenance import environment
+from paramagnet.sweeps.spec import OURS, Run
+from paramagnet.sweeps.store import Store
+from paramagnet.sweeps.text_tables import escape_markdown
 from paramagnet.units import FloatArray
 
 RULES = {  # where hidden states are drawn, and how many chains there are
@@ -49,7 +51,7 @@ FILE, RECORDS = ROOT / "benchmarks" / "data" / "hidden_noise.json", ROOT / "resu
 class DrawnHidden:
     """A hidden layer of bits whose "means" are drawn states."""
 
-    def __init__(self, layer: Layer, rng: np.random.Generator) -> None:
+    def __init__(self, layer: SampledLayer, rng: np.random.Generator) -> None:
         self._layer, self._rng = layer, rng
 
     def mean(self, fields: Any) -> Any:
@@ -62,7 +64,9 @@ def learn(run: Run, drawn: tuple[str, ...]) -> float:
     """The log-likelihood at the end of a run with hidden states drawn in these places."""
     rng = np.random.default_rng([run.trial, len(drawn)])
 
-    def of_chains(layout: Layout, chains: Chains, hidden: Layer, n_threads: int | None = None) -> FloatArray:
+    def of_chains(
+        layout: Layout, chains: Chains, hidden: SampledLayer, n_threads: int | None = None
+    ) -> FloatArray:
         return chain_moments(layout, chains, DrawnHidden(hidden, rng), n_threads)  # type: ignore[arg-type]
 
     def of_data(
@@ -76,7 +80,7 @@ def learn(run: Run, drawn: tuple[str, ...]) -> float:
         if "model" in drawn:
             patches.enter_context(patch("paramagnet.learning.gradient.chain_moments", of_chains))
         if "data" in drawn:
-            patches.enter_context(patch("paramagnet.learning.run.data_moments", of_data))
+            patches.enter_context(patch("paramagnet.learning.loop.data_moments", of_data))
         return execute(run).log_likelihood[-1]
 
 
@@ -122,7 +126,7 @@ def main() -> None:
     parser.add_argument("--epoch", type=int, default=40)
     parser.add_argument("--rules", nargs="+", choices=RULES, default=list(RULES))
     options = parser.parse_args()
-    spec = read_spec("ulc_bit")
+    spec = find_spec("ulc_bit")
     found = load_found()
     for run in spec.runs(trials=options.trials, part="paper"):
         if run.gain not in GAINS or run.hidden_bias not in BIASES:

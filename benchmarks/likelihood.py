@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 import paramagnet as pm
-from paramagnet.learning.annealing import mean_weight
-from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, free_energies
+from paramagnet.estimates import FEWEST_EFFECTIVE
+from paramagnet.learning.likelihood import free_energies
 from paramagnet.plots import save_figure
+from paramagnet.sampling.annealing import mean_weight
 from ratio import machine_facts
 
 HERE = Path(__file__).parent

@@ -24,15 +24,15 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet.experiments.cells import Start
-from paramagnet.experiments.points import load_points
-from paramagnet.experiments.provenance import environment
-from paramagnet.experiments.run import train_run
-from paramagnet.experiments.spec import OURS, Run
-from paramagnet.experiments.spec_files import read_spec
-from paramagnet.experiments.store import Store
-from paramagnet.experiments.writers import escape_markdown
-from paramagnet.learning.checkpoint import TrainState, load_checkpoint
+from paramagnet.learning.state import TrainState, load_checkpoint
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sweeps.execute import train_run
+from paramagnet.sweeps.groups import Start
+from paramagnet.sweeps.provenance import environment
+from paramagnet.sweeps.run_points import load_points
+from paramagnet.sweeps.spec import OURS, Run
+from paramagnet.sweeps.store import Store
+from paramagnet.sweeps.text_tables import escape_markdown
 
 FILE = Path(__file__).parent / "data" / "mirror_chains.json"
 RECORDS = Path(__file__).parents[1] / "results" / "mnist_spin.jsonl"
@@ -56,7 +56,7 @@ def measure(run: Run, state: TrainState) -> dict[str, Any]:
 
 def find_run(path: Path) -> Run:
     """The run of `mnist_spin` that a state belongs to: the file is named by the digest."""
-    for run in read_spec("mnist_spin").runs():
+    for run in find_spec("mnist_spin").runs():
         if run.digest == path.name.split(".")[0]:
             return run
     raise SystemExit(f"{path} is no state of a run of mnist_spin.")
@@ -97,7 +97,7 @@ def main() -> None:
     if options.state:
         rows = [measure(find_run(path), load_checkpoint(path)) for path in options.state]
     else:
-        first = next(iter(read_spec("mnist_spin").runs(trials=1)))
+        first = next(iter(find_spec("mnist_spin").runs(trials=1)))
         run = replace(
             first,
             scheme=options.start,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import paramagnet as pm
-from paramagnet.experiments.cells import BETA_MAX, GAINS, Start, group_runs, paired_difference, values_at
-from paramagnet.experiments.report import read_results
+from paramagnet.sweeps.groups import BETA_MAX, GAINS, Start, group_runs, paired_difference, values_at
+from paramagnet.sweeps.store import read_results
 
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "docs" / "figures" / "overview.png"

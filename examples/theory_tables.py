@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paramagnet.cli.curve import draw_curves
-from paramagnet.cli.schemes import schemes
-from paramagnet.cli.table import table
+from paramagnet.cli.curve_command import draw_curves
+from paramagnet.cli.schemes_command import schemes
+from paramagnet.cli.table_command import table
 
 
 def main() -> None:

@@ -7,10 +7,10 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from paramagnet.experiments.executors import InProcess
-from paramagnet.experiments.spec_files import parse_spec
-from paramagnet.experiments.store import Store
-from paramagnet.experiments.sweep import run_sweep
+from paramagnet.sweeps.executors import InProcess
+from paramagnet.sweeps.spec_files import parse_spec
+from paramagnet.sweeps.store import Store
+from paramagnet.sweeps.sweep import run_sweep
 
 EXACT = """
 trials = 2

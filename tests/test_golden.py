@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
 from golden import make
-from paramagnet.experiments.store import RunRecord, Store
+from paramagnet.sweeps.store import RunRecord, Store
 
 BITS = make.read("bits.json").get(make.signature())
 VALUES, FACTS, DIGESTS = (make.read(f"{name}.json") for name in ("values", "facts", "digests"))

@@ -22,38 +22,38 @@ if TYPE_CHECKING:
     from paramagnet.data.files import read_data as read_data
     from paramagnet.data.files import read_table as read_table
     from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
-    from paramagnet.experiments.compare import InitializationComparison as InitializationComparison
-    from paramagnet.experiments.compare import compare_initializations as compare_initializations
-    from paramagnet.initializers import SchemeReport as SchemeReport
-    from paramagnet.initializers import compare_schemes as compare_schemes
+    from paramagnet.estimates import Estimate as Estimate
+    from paramagnet.exact.sums import Moments as Moments
+    from paramagnet.exact.sums import exact_moments as exact_moments
+    from paramagnet.exact.sums import log_partition as log_partition
+    from paramagnet.exact.sums import sample_exact as sample_exact
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
-    from paramagnet.learning.annealing import estimate_log_partition as estimate_log_partition
-    from paramagnet.learning.checkpoint import Checkpoint as Checkpoint
-    from paramagnet.learning.checkpoint import History as History
-    from paramagnet.learning.checkpoint import TrainState as TrainState
-    from paramagnet.learning.checkpoint import load_checkpoint as load_checkpoint
-    from paramagnet.learning.exact import Moments as Moments
-    from paramagnet.learning.exact import exact_moments as exact_moments
-    from paramagnet.learning.exact import log_partition as log_partition
-    from paramagnet.learning.exact import sample_exact as sample_exact
-    from paramagnet.learning.gibbs import sample as sample
     from paramagnet.learning.gradient import CD as CD
     from paramagnet.learning.gradient import PCD as PCD
     from paramagnet.learning.gradient import Exact as Exact
     from paramagnet.learning.gradient import exact_gradient as exact_gradient
-    from paramagnet.learning.likelihood import Estimate as Estimate
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
-    from paramagnet.learning.optimizer import SGD as SGD
-    from paramagnet.learning.optimizer import Adam as Adam
-    from paramagnet.learning.run import DivergenceError as DivergenceError
+    from paramagnet.learning.loop import DivergenceError as DivergenceError
+    from paramagnet.learning.optimizers import SGD as SGD
+    from paramagnet.learning.optimizers import Adam as Adam
     from paramagnet.learning.schedule import Schedule as Schedule
+    from paramagnet.learning.state import Checkpoint as Checkpoint
+    from paramagnet.learning.state import History as History
+    from paramagnet.learning.state import TrainState as TrainState
+    from paramagnet.learning.state import load_checkpoint as load_checkpoint
     from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
     from paramagnet.learning.trajectory import Trajectory as Trajectory
     from paramagnet.learning.trajectory import log_likelihood_trajectory as log_likelihood_trajectory
+    from paramagnet.package_scales import SchemeReport as SchemeReport
+    from paramagnet.package_scales import compare_schemes as compare_schemes
     from paramagnet.rbm import RBM as RBM
+    from paramagnet.sampling.annealing import estimate_log_partition as estimate_log_partition
+    from paramagnet.sampling.chains import sample as sample
+    from paramagnet.sweeps.compare import InitializationComparison as InitializationComparison
+    from paramagnet.sweeps.compare import compare_initializations as compare_initializations
     from paramagnet.theory.biases import Biases as Biases
     from paramagnet.theory.formula import beta_max_formula as beta_max_formula
     from paramagnet.theory.response import layer_correlation as layer_correlation
@@ -67,10 +67,10 @@ if TYPE_CHECKING:
     from paramagnet.theory.scale import beta_max as beta_max
     from paramagnet.theory.scale import find_beta_max as find_beta_max
     from paramagnet.theory.scale import weight_std as weight_std
-    from paramagnet.theory.verdict import LayerCorrelationMaximum as LayerCorrelationMaximum
-    from paramagnet.theory.verdict import MaximumWarning as MaximumWarning
-    from paramagnet.theory.verdict import NoMaximumError as NoMaximumError
-    from paramagnet.theory.verdict import ReplicaSymmetryWarning as ReplicaSymmetryWarning
+    from paramagnet.theory.status import LayerCorrelationMaximum as LayerCorrelationMaximum
+    from paramagnet.theory.status import MaximumWarning as MaximumWarning
+    from paramagnet.theory.status import NoMaximumError as NoMaximumError
+    from paramagnet.theory.status import ReplicaSymmetryWarning as ReplicaSymmetryWarning
     from paramagnet.units import BIT as BIT
     from paramagnet.units import GAUSSIAN as GAUSSIAN
     from paramagnet.units import SPIN as SPIN
@@ -84,9 +84,9 @@ _MODULE_OF = {
     "Biases": "theory.biases",
     "RBM": "rbm",
     "initialize": "initializers",
-    "compare_schemes": "initializers",
+    "compare_schemes": "package_scales",
     "scheme_std": "initializers",
-    "SchemeReport": "initializers",
+    "SchemeReport": "package_scales",
     "solve_saddle_point": "theory.saddle",
     "SaddlePoint": "theory.saddle",
     "ConvergenceError": "theory.saddle",
@@ -99,31 +99,31 @@ _MODULE_OF = {
     "find_beta_max": "theory.scale",
     "beta_max_formula": "theory.formula",
     "weight_std": "theory.scale",
-    "LayerCorrelationMaximum": "theory.verdict",
-    "MaximumWarning": "theory.verdict",
-    "NoMaximumError": "theory.verdict",
-    "ReplicaSymmetryWarning": "theory.verdict",
-    "Moments": "learning.exact",
-    "exact_moments": "learning.exact",
-    "log_partition": "learning.exact",
-    "sample_exact": "learning.exact",
-    "estimate_log_partition": "learning.annealing",
-    "Estimate": "learning.likelihood",
+    "LayerCorrelationMaximum": "theory.status",
+    "MaximumWarning": "theory.status",
+    "NoMaximumError": "theory.status",
+    "ReplicaSymmetryWarning": "theory.status",
+    "Moments": "exact.sums",
+    "exact_moments": "exact.sums",
+    "log_partition": "exact.sums",
+    "sample_exact": "exact.sums",
+    "estimate_log_partition": "sampling.annealing",
+    "Estimate": "estimates",
     "log_likelihood": "learning.likelihood",
-    "sample": "learning.gibbs",
+    "sample": "sampling.chains",
     "Exact": "learning.gradient",
     "PCD": "learning.gradient",
     "CD": "learning.gradient",
-    "Adam": "learning.optimizer",
-    "SGD": "learning.optimizer",
+    "Adam": "learning.optimizers",
+    "SGD": "learning.optimizers",
     "Schedule": "learning.schedule",
     "train": "learning.training",
     "TrainResult": "learning.training",
-    "Checkpoint": "learning.checkpoint",
-    "History": "learning.checkpoint",
-    "TrainState": "learning.checkpoint",
-    "load_checkpoint": "learning.checkpoint",
-    "DivergenceError": "learning.run",
+    "Checkpoint": "learning.state",
+    "History": "learning.state",
+    "TrainState": "learning.state",
+    "load_checkpoint": "learning.state",
+    "DivergenceError": "learning.loop",
     "training_steps": "learning.training",
     "Trajectory": "learning.trajectory",
     "log_likelihood_trajectory": "learning.trajectory",
@@ -137,8 +137,8 @@ _MODULE_OF = {
     "ConstantDataWarning": "data.binarize",
     "log_likelihood_bounds": "data.summary",
     "DownloadError": "data.download",
-    "compare_initializations": "experiments.compare",
-    "InitializationComparison": "experiments.compare",
+    "compare_initializations": "sweeps.compare",
+    "InitializationComparison": "sweeps.compare",
 }
 
 __all__ = ["__version__", *_MODULE_OF]

@@ -8,11 +8,7 @@ of feed-forward networks, read with the visible layer as the input, and Hinton's
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +18,9 @@ from paramagnet._checks import as_choice, as_count, as_generator, as_positive, a
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
 from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
-from paramagnet.theory.response import criterion, replica_stability
-from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
-from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
+from paramagnet.theory.status import judge
+from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
 
 _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
     "xavier": lambda n, m: np.sqrt(2.0 / (n + m)),
@@ -37,28 +31,6 @@ _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
 SCHEMES = ("layer-correlation", *_FIXED_SCALES)
 _HOPFIELD = "hopfield"
 _N_ROUNDS = 10  # of moving the centres of groups of points
-
-
-@dataclass(frozen=True)
-class PackageDefault:
-    """The scale another package starts from; its unit types, where they are fixed."""
-
-    name: str
-    visible: BinaryUnit | None
-    hidden: BinaryUnit | None
-    scale: Callable[[int, int], float]
-
-
-PACKAGE_DEFAULTS = (
-    PackageDefault("rbms 0.5", BIT, BIT, lambda n, m: 1e-4),
-    PackageDefault("scikit-learn", BIT, BIT, lambda n, m: 0.01),
-    PackageDefault("learnergy", BIT, BIT, lambda n, m: 0.01),
-    PackageDefault("RestrictedBoltzmannMachines.jl", None, None, lambda n, m: 0.1 / np.sqrt(n)),
-    PackageDefault("PGM", None, None, lambda n, m: np.sqrt(0.1 / n)),
-    PackageDefault("QuCumber", BIT, BIT, lambda n, m: 1.0 / np.sqrt(n)),
-    PackageDefault("PyDeep", BIT, BIT, lambda n, m: 4.0 * np.sqrt(2.0 / (n + m))),
-    PackageDefault("D-Wave plugin 0.4", SPIN, SPIN, lambda n, m: 2.5 * (n * m) ** -0.25),
-)
 
 
 def scheme_std(
@@ -202,7 +174,7 @@ def _hopfield_machine(
         )
     v0, h0 = visible.mean(visible_bias), float(hidden.mean(np.asarray(c)))
     patterns = _group_means(points, n_hidden, rng) - v0
-    weights = gain * patterns.T / (_width(visible) ** 2 * _width(hidden) * np.sqrt(points.shape[1]))
+    weights = gain * patterns.T / (unit_width(visible) ** 2 * unit_width(hidden) * np.sqrt(points.shape[1]))
     return RBM(weights, visible_bias - weights.sum(axis=1) * h0, c - v0 @ weights, visible, hidden)
 
 
@@ -224,104 +196,6 @@ def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) ->
     return centres
 
 
-@dataclass(frozen=True)
-class SchemeReport:
-    """One scheme judged by the theory, for layers of given sizes.
-
-    ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types; ``to_critical``
-    is the coupling it gives, in spin language (a bit counts half a spin, a Gaussian unit its standard
-    deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its
-    maximum (nan where the maximum is infinite or missing). Where a scale is too large for the theory to be
-    computed, ``phase`` says "unknown" and what depends on it is nan.
-    """
-
-    name: str
-    kind: str
-    visible: Unit
-    hidden: Unit
-    sigma: float
-    to_ours: float
-    to_critical: float
-    q_v: float
-    q_h: float
-    correlation: float
-    stability: float
-    phase: str
-
-
-def compare_schemes(
-    n_visible: int,
-    n_hidden: int,
-    *,
-    visible: str | Unit = "spin",
-    hidden: str | Unit = "bit",
-    hidden_bias: float = 0.0,
-) -> list[SchemeReport]:
-    """Every scheme in the user's unit types, then every package's default in its own (where it has its
-    own, with zero biases).
-    """
-    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
-    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
-    c = as_bias(hidden_bias, "hidden_bias")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said in the table's own columns
-        sigmas = {
-            name: scheme_std(name, n, m, visible=units[0], hidden=units[1], hidden_bias=c) for name in SCHEMES
-        }
-    reports = [_judge_scale(name, "scheme", sigma, n, m, *units, c) for name, sigma in sigmas.items()]
-    for package in PACKAGE_DEFAULTS:
-        v, h = package.visible or units[0], package.hidden or units[1]
-        bias = c if (package.visible, package.hidden) == (None, None) else 0.0
-        reports.append(_judge_scale(package.name, "package", float(package.scale(n, m)), n, m, v, h, bias))
-    return reports
-
-
-@lru_cache(maxsize=64)
-def _maximum(alpha: float, visible: Unit, hidden: Unit, c: float) -> LayerCorrelationMaximum:
-    return find_beta_max(alpha, visible=visible, hidden=hidden, c=c)
-
-
-def _judge_scale(
-    name: str, kind: str, sigma: float, n: int, m: int, visible: Unit, hidden: Unit, c: float
-) -> SchemeReport:
-    alpha, beta = m / n, sigma * np.sqrt(n + m)
-    machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "c": c}
-    maximum = _maximum(alpha, visible, hidden, c)
-    q_v = q_h = stability = correlation = np.nan
-    try:
-        point = solve_saddle_point(beta, alpha, **machine)
-        q_v, q_h, stability = point.q_v, point.q_h, replica_stability(beta, alpha, **machine)
-        if np.isfinite(maximum.value):
-            correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
-    except (ValueError, ConvergenceError):  # beyond what is computed: other rows are not
-        pass
-    spin_language = _width(visible) * _width(hidden)
-    return SchemeReport(
-        name=name,
-        kind=kind,
-        visible=visible,
-        hidden=hidden,
-        sigma=sigma,
-        to_ours=beta / maximum.beta,
-        to_critical=spin_language * sigma * (n * m) ** 0.25,
-        q_v=q_v,
-        q_h=q_h,
-        correlation=float(correlation),
-        stability=stability,
-        phase=_phase(visible, hidden, c, beta / maximum.beta, stability),
-    )
-
-
-def _width(unit: Unit) -> float:
+def unit_width(unit: Unit) -> float:
     """The standard deviation of a unit without field."""
     return float(np.sqrt(unit.variance)) if isinstance(unit, GaussianUnit) else 0.5 * (unit.high - unit.low)
-
-
-def _phase(visible: Unit, hidden: Unit, c: float, to_ours: float, stability: float) -> str:
-    if visible.symmetric and hidden.symmetric and c == 0.0:  # ours is the transition
-        if abs(to_ours - 1.0) < 1e-9:
-            return "critical"
-        return "spin glass" if to_ours > 1.0 else "paramagnet"
-    if np.isnan(stability):
-        return "unknown"
-    return "replica symmetric" if stability > 0.0 else "replica symmetry broken"

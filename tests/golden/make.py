@@ -32,9 +32,9 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import paramagnet as pm
-from paramagnet.experiments.run import execute
-from paramagnet.experiments.spec import Spec
-from paramagnet.experiments.spec_files import parse_spec
+from paramagnet.sweeps.execute import execute
+from paramagnet.sweeps.spec import Spec
+from paramagnet.sweeps.spec_files import parse_spec
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]

@@ -1,7 +1,7 @@
 "use strict";
 
 /* Coefficients of the explicit formula for beta_max, in units of 1e-9: a copy of NANO in
-   src/paramagnet/theory/formula_table.py, which tests/test_calculator.py keeps equal. */
+   src/paramagnet/theory/formula_table.py, which tests/theory/test_calculator.py keeps equal. */
 const NANO = [
   [3553847501, -3019413131, 984963250, -154427108, 19194722, 1440774, 2462477, -436159, -865522, 55641,
    151727, 6016, -24929, -2077, 7405, 361, -1848, 17, 404, 4, -95],

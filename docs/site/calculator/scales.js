@@ -2,7 +2,7 @@
 
 /* The scales that people use otherwise: usual schemes, read with the visible layer as the input, and the
    defaults of other packages, with their unit types where those are fixed. Copies of the tables in
-   src/paramagnet/initializers.py, which tests/test_calculator.py keeps equal. */
+   src/paramagnet/initializers.py, which tests/theory/test_calculator.py keeps equal. */
 const SCALES = [
   { name: "Xavier", scale: (n, m) => Math.sqrt(2 / (n + m)) },
   { name: "He", scale: (n) => Math.sqrt(2 / n) },

@@ -18,11 +18,11 @@ import numpy as np
 
 from paramagnet._arrays import as_array, require_memory, shown
 from paramagnet._checks import as_count, as_positive, as_real
-from paramagnet.learning.devices import missing_torch
 from paramagnet.rbm import RBM, as_rbm
+from paramagnet.sampling.devices import missing_torch
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.scale import find_beta_max
-from paramagnet.theory.verdict import judge
+from paramagnet.theory.status import judge
 from paramagnet.units import BinaryUnit, Unit, as_unit
 
 try:

@@ -17,17 +17,19 @@ from paramagnet._arrays import shown
 from paramagnet._checks import as_count, as_real, as_states
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
+from paramagnet.estimates import Estimate
+from paramagnet.exact.cost import estimate_seconds, sizes_of
+from paramagnet.exact.sums import log_partition
 from paramagnet.initializers import initialize
-from paramagnet.learning.annealing import estimate_log_partition
-from paramagnet.learning.checkpoint import TrainState
-from paramagnet.learning.exact import estimate_seconds, log_partition, sizes_of
-from paramagnet.learning.gibbs import sample
-from paramagnet.learning.gradient import PCD, Exact, GradientSettings, Layout
-from paramagnet.learning.likelihood import Estimate
-from paramagnet.learning.optimizer import Adam
+from paramagnet.layout import Layout
+from paramagnet.learning.gradient import PCD, Exact, GradientSettings
+from paramagnet.learning.optimizers import Adam
 from paramagnet.learning.schedule import LearningRate
+from paramagnet.learning.state import TrainState
 from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
+from paramagnet.sampling.annealing import estimate_log_partition
+from paramagnet.sampling.chains import sample
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
 
 try:
@@ -37,7 +39,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra("paramagnet.adapters.scikit", "scikit-learn", "sklearn") from error
 
-SECONDS_CHEAP = 0.01  # an exact gradient that takes no longer is the default
+SECONDS_EXACT_GRADIENT = 0.01  # an exact gradient that takes no longer is the default
 SECONDS_EXACT = 1.0  # an exact ln Z that takes no longer is preferred to an estimate
 CHAINS = PCD(n_chains=100, n_steps=50, n_relax=200)  # few chains, many sweeps: better than the reverse
 SPARSE_BIAS = -2.5
@@ -171,7 +173,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         gradient = self.gradient
         if gradient is None:
             sizes = (layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
-            cheap = estimate_seconds(*sizes) <= SECONDS_CHEAP
+            cheap = estimate_seconds(*sizes) <= SECONDS_EXACT_GRADIENT
             gradient = Exact() if cheap else CHAINS
         if isinstance(start, TrainState) and isinstance(gradient, PCD) and _has_chains(start, gradient):
             gradient = replace(gradient, n_relax=0)

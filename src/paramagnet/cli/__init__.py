@@ -8,20 +8,21 @@ from typing import Annotated
 import typer
 
 from paramagnet._version import __version__
-from paramagnet.cli.beta_max import beta_max
-from paramagnet.cli.compare import compare
+from paramagnet.cli.beta_max_command import beta_max
+from paramagnet.cli.compare_command import compare
 from paramagnet.cli.console import say
-from paramagnet.cli.curve import curve
-from paramagnet.cli.data import app as data_app
-from paramagnet.cli.evaluate import evaluate
+from paramagnet.cli.curve_command import curve
+from paramagnet.cli.data_command import app as data_app
+from paramagnet.cli.evaluate_command import evaluate
 from paramagnet.cli.flags import FlagGroup
-from paramagnet.cli.merge import merge
-from paramagnet.cli.report import report
-from paramagnet.cli.reproduce import reproduce
-from paramagnet.cli.sample import sample
-from paramagnet.cli.schemes import schemes
-from paramagnet.cli.table import table
-from paramagnet.cli.train import train
+from paramagnet.cli.merge_command import merge
+from paramagnet.cli.report_command import report
+from paramagnet.cli.reproduce_command import reproduce
+from paramagnet.cli.sample_command import sample
+from paramagnet.cli.schemes_command import schemes
+from paramagnet.cli.sweep_command import sweep
+from paramagnet.cli.table_command import table
+from paramagnet.cli.train_command import train
 
 app = typer.Typer(
     name="paramagnet",
@@ -50,7 +51,7 @@ def _root(
 
 
 app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample, compare, reproduce, merge, report):
+for _command in (curve, table, schemes, train, evaluate, sample, compare, sweep, reproduce, merge, report):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 

@@ -10,7 +10,7 @@ import typer
 from paramagnet.cli.console import say
 
 if TYPE_CHECKING:
-    from paramagnet.learning.checkpoint import Record
+    from paramagnet.learning.state import Record
     from paramagnet.learning.training import TrainResult
 
 _MOST_ROWS = 12
@@ -81,7 +81,7 @@ def _trusted(record: Record) -> bool:
 
     Of ``S`` weights with standard error ``e`` of their mean ``S / (1 + (S - 1) e**2)`` are effective.
     """
-    from paramagnet.learning.annealing import N_SAMPLES
-    from paramagnet.learning.likelihood import FEWEST_EFFECTIVE
+    from paramagnet.estimates import FEWEST_EFFECTIVE
+    from paramagnet.sampling.annealing import N_SAMPLES
 
     return N_SAMPLES / (1.0 + (N_SAMPLES - 1) * record.error**2) >= FEWEST_EFFECTIVE

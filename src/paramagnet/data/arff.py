@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paramagnet.data.rows import Layout, read_rows, split_lines
+from paramagnet.data.rows import RowLayout, read_rows, split_lines
 from paramagnet.data.table import Label, Table
 
 _QUOTED_FIELD = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -53,7 +53,7 @@ def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = T
     return read_rows(
         body,
         split_arff if quotes else lambda line: line.split(","),
-        Layout(source, names, len(names), label, missing, listed=tuple(listed)),
+        RowLayout(source, names, len(names), label, missing, listed=tuple(listed)),
         ["ARFF"],
     )
 

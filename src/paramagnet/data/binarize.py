@@ -22,7 +22,7 @@ from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
 
-METHODS = ("otsu", "median", "stochastic")
+BINARIZE_METHODS = ("otsu", "median", "stochastic")
 PER = ("feature", "point", "all")
 
 _FORMAT = "paramagnet.binarizer"
@@ -164,7 +164,7 @@ class Binarizer:
             raise ValueError(f"`path` is no file of a binarizer: {source} ({error}).") from None
 
     def _checked(self) -> Binarizer:
-        if self.method not in (*METHODS, "fixed", "binary") or self.per not in PER:
+        if self.method not in (*BINARIZE_METHODS, "fixed", "binary") or self.per not in PER:
             raise ValueError(f"unknown rule {self.method!r} per {self.per!r}")
         stochastic = self.method == "stochastic"
         needed, other = (
@@ -239,8 +239,8 @@ def fit_binarizer(
 def check_method(method: str | float, argument: str = "method") -> str:
     """The name of the rule that ``method`` asks for; ``argument`` is what the caller calls it."""
     if isinstance(method, str):
-        if method not in METHODS:
-            known = ", ".join(map(repr, METHODS))
+        if method not in BINARIZE_METHODS:
+            known = ", ".join(map(repr, BINARIZE_METHODS))
             raise ValueError(
                 f"`{argument}` must be one of {known} or a number, the threshold, got {shown(method)}."
             )

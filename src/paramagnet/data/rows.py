@@ -36,7 +36,7 @@ _PARTS = re.compile(r"[\s,;]+")
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """What is known of a text file before its numbers are read.
 
     ``missing`` says whether cells may be missing, ``listed`` which values the columns may have, where they
@@ -57,7 +57,7 @@ def split_lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def read_rows(lines: Lines, split: Split, layout: Layout, found: list[str]) -> Table:
+def read_rows(lines: Lines, split: Split, layout: RowLayout, found: list[str]) -> Table:
     """The table in ``lines``; ``found`` says in words what was found so far."""
     first = split(lines[0][1])
     n_columns = layout.n_columns
@@ -105,7 +105,7 @@ def read_rows(lines: Lines, split: Split, layout: Layout, found: list[str]) -> T
     return Table(data, tuple(names), codes, classes, column, found=tuple(found))
 
 
-def _find_labels(first: list[str], number: int, layout: Layout) -> int | None:
+def _find_labels(first: list[str], number: int, layout: RowLayout) -> int | None:
     """The column of the labels. A number in a foreign notation is no label, unless the caller says so."""
     texts = [i for i, field in enumerate(first) if as_number(field) is None and not is_missing(field)]
     foreign = [i for i in texts if notation_hint(first[i])]
@@ -143,7 +143,7 @@ def notation_hint(field: str) -> str:
     return ""
 
 
-def _refuse_field(field: str, number: int, column: int, layout: Layout) -> NoReturn:
+def _refuse_field(field: str, number: int, column: int, layout: RowLayout) -> NoReturn:
     raise ValueError(
         f"`path` must hold numbers only, got {_shown(field)} in line {number}, column {column + 1}: "
         f"{layout.source}.{notation_hint(field)}"
@@ -155,7 +155,7 @@ def _shown(field: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:60]}...")
 
 
-def _read_slowly(fields: list[str], number: int, column: int | None, layout: Layout) -> list[float]:
+def _read_slowly(fields: list[str], number: int, column: int | None, layout: RowLayout) -> list[float]:
     """The numbers of one line, NaN for what is missing."""
     values = []
     for i, field in enumerate(fields):
@@ -173,7 +173,7 @@ def _check_finite(
     lines: Lines,
     split: Split,
     column: int | None,
-    layout: Layout,
+    layout: RowLayout,
 ) -> None:
     bad = np.isinf(data) if layout.missing else ~np.isfinite(data)
     if not bad.any():
@@ -188,7 +188,7 @@ def _check_finite(
     )
 
 
-def _check_listed(value: str, allowed: frozenset[str], column: int, number: int, layout: Layout) -> None:
+def _check_listed(value: str, allowed: frozenset[str], column: int, number: int, layout: RowLayout) -> None:
     """1.0 is as good as 1 where a list has that."""
     if is_missing(value):
         return
@@ -205,7 +205,7 @@ def _check_listed(value: str, allowed: frozenset[str], column: int, number: int,
     )
 
 
-def _check_labels(labels: list[str], lines: Lines, column: int, layout: Layout) -> None:
+def _check_labels(labels: list[str], lines: Lines, column: int, layout: RowLayout) -> None:
     telling = layout.names is not None and layout.names[column].strip().lower() in LABEL_NAMES
     for (number, _), label in zip(lines, labels, strict=True):
         if is_missing(label):
@@ -223,7 +223,7 @@ def _check_labels(labels: list[str], lines: Lines, column: int, layout: Layout) 
             )
 
 
-def _wrong_width(row: tuple[int, str], width: int, layout: Layout) -> str:
+def _wrong_width(row: tuple[int, str], width: int, layout: RowLayout) -> str:
     number, line = row
     others = [name for sign, name in SEPARATORS.items() if sign != " " and sign in line]
     hint = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from paramagnet.data.arff import parse_arff
 from paramagnet.data.header import doubt_header, is_header, may_name_columns
-from paramagnet.data.rows import SEPARATORS, Layout, Lines, Split, read_rows, split_lines
+from paramagnet.data.rows import SEPARATORS, Lines, RowLayout, Split, read_rows, split_lines
 from paramagnet.data.table import Label, Table, as_number
 
 _SAMPLE = 10  # lines that decide about the separator
@@ -50,7 +50,7 @@ def parse_csv(
     if names is not None:
         names = [name or f"x{i}" for i, name in enumerate(names)]
     n_columns = len(names if names is not None else split(lines[0][1]))
-    layout = Layout(source, names, n_columns, label, missing, separator)
+    layout = RowLayout(source, names, n_columns, label, missing, separator)
     found = [f"separated by {SEPARATORS[separator]}s"] if n_columns > 1 else []
     found.append("no header" if names is None else "header")
     return read_rows(lines, split, layout, found)

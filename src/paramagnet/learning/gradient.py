@@ -21,17 +21,20 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_threads
+from paramagnet._parallel import n_blocks, run_blocks
+from paramagnet.exact.cost import check_cost, sizes_of
+from paramagnet.exact.gaussian_integrated import PairForm, has_gaussian
+from paramagnet.exact.sums import refuse_large
 from paramagnet.kernels import enumeration, hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
-from paramagnet.learning.blocks import n_blocks, run_blocks
-from paramagnet.learning.exact import check_cost, refuse_large, sizes_of
-from paramagnet.learning.gibbs import Chains, Layer, make_layers, run_sweeps
-from paramagnet.learning.marginal import PairForm, has_gaussian
+from paramagnet.layout import Layout
 from paramagnet.rbm import RBM, as_rbm
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.layer import SampledLayer, make_layers
+from paramagnet.units import FloatArray, GaussianUnit
 
 if TYPE_CHECKING:
-    from paramagnet.learning.torch_engine import TorchEngine
+    from paramagnet.sampling.torch_engine import TorchEngine
 
 
 @dataclass(frozen=True)
@@ -113,52 +116,6 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
     vector = data_moments(layout, parameters, append_ones(points)) - model
     vector.setflags(write=False)
     return Gradient(*layout.split(vector))
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the parameters of a machine lie in one vector."""
-
-    n_visible: int
-    n_hidden: int
-    visible: Unit
-    hidden: Unit
-
-    @classmethod
-    def of(cls, rbm: RBM) -> Layout:
-        """The layout of the parameters of ``rbm``."""
-        return cls(rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden)
-
-    @property
-    def size(self) -> int:
-        """The number of parameters."""
-        return self.n_visible * self.n_hidden + self.n_visible + self.n_hidden
-
-    @property
-    def n_weights(self) -> int:
-        """The number of weights: they come first."""
-        return self.n_visible * self.n_hidden
-
-    def flatten(self, rbm: RBM) -> FloatArray:
-        """The parameters of ``rbm`` as a vector."""
-        vector = np.concatenate((rbm.weights.ravel(), rbm.hidden_bias, rbm.visible_bias))
-        vector.setflags(write=False)
-        return vector
-
-    def split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The views ``weights, visible_bias, hidden_bias`` of a parameter vector."""
-        end = self.n_weights
-        weights = vector[:end].reshape(self.n_visible, self.n_hidden)
-        return weights, vector[end + self.n_hidden :], vector[end : end + self.n_hidden]
-
-    def stacked(self, vector: FloatArray) -> FloatArray:
-        """The view ``(n_visible + 1, n_hidden)`` of a vector: weights, and the hidden bias beneath."""
-        return vector[: self.n_weights + self.n_hidden].reshape(self.n_visible + 1, self.n_hidden)
-
-    def machine(self, vector: FloatArray) -> RBM:
-        """The machine whose parameters are ``vector``."""
-        weights, visible_bias, hidden_bias = self.split(vector)
-        return RBM(weights, visible_bias, hidden_bias, self.visible, self.hidden)
 
 
 def append_ones(points: FloatArray) -> FloatArray:
@@ -268,7 +225,9 @@ def sampled_moments(
     return moved, moments
 
 
-def chain_moments(layout: Layout, chains: Chains, hidden: Layer, n_threads: int | None = None) -> FloatArray:
+def chain_moments(
+    layout: Layout, chains: Chains, hidden: SampledLayer, n_threads: int | None = None
+) -> FloatArray:
     """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector.
 
     Blocks of chains are added in order: the same bits for any number of threads.
@@ -291,5 +250,5 @@ def chain_moments(layout: Layout, chains: Chains, hidden: Layer, n_threads: int 
     return moments
 
 
-def _layers(layout: Layout, parameters: FloatArray) -> tuple[Layer, Layer]:
+def _layers(layout: Layout, parameters: FloatArray) -> tuple[SampledLayer, SampledLayer]:
     return make_layers(*layout.split(parameters), layout.visible, layout.hidden)

@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from paramagnet._checks import as_real
-from paramagnet.learning import exact
+from paramagnet.estimates import Estimate
+from paramagnet.exact import sums as exact
 from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray, GaussianUnit
 
 _BLOCK_ELEMENTS = 1 << 18  # hidden fields held at a time
 _UNITS_IN_PRODUCT = 512  # 2**512 is far from overflow
-FEWEST_EFFECTIVE = 50.0  # effective samples below which errors mean little
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number, its standard error, and the effective number of samples behind it (infinite where exact).
-
-    With few effective samples the error itself is not known: then the estimate is not `trusted`, and says so.
-    """
-
-    value: float
-    error: float = 0.0
-    n_effective: float = math.inf
-
-    def __post_init__(self) -> None:
-        for name in ("value", "error", "n_effective"):
-            if type(getattr(self, name)) is not float:
-                object.__setattr__(self, name, as_real(getattr(self, name), name, finite=False))
-
-    def __float__(self) -> float:
-        return self.value
-
-    @property
-    def trusted(self) -> bool:
-        """Whether there are enough effective samples for the error to mean something."""
-        return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
-
-    def __repr__(self) -> str:
-        return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
-
-    def __format__(self, spec: str) -> str:
-        """Value and error in the same format, as in ``f"{estimate:.3f}"``."""
-        return self._flagged(f"{self.value:{spec}} +- {self.error:{spec}}") if spec else repr(self)
-
-    def _flagged(self, text: str) -> str:
-        return text if self.trusted else f"{text} (do not trust: {self.n_effective:.3g} effective samples)"
 
 
 def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | None = None) -> Estimate:

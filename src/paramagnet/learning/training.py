@@ -28,18 +28,20 @@ from paramagnet._checks import (
     as_positive,
     as_real,
 )
-from paramagnet.learning.checkpoint import Checkpoint, History, TrainState
-from paramagnet.learning.devices import KERNELS, as_engine
-from paramagnet.learning.exact import check_cost, estimate_seconds, refuse_large
-from paramagnet.learning.gradient import CD, PCD, Exact, GradientSettings, Layout, append_ones
-from paramagnet.learning.optimizer import SGD, Adam, Optimizer
-from paramagnet.learning.run import SECONDS_CHEAP, Run
+from paramagnet.exact.cost import check_cost, estimate_seconds
+from paramagnet.exact.sums import refuse_large
+from paramagnet.layout import Layout
+from paramagnet.learning.gradient import CD, PCD, Exact, GradientSettings, append_ones
+from paramagnet.learning.loop import SECONDS_CHEAP, Loop
+from paramagnet.learning.optimizers import SGD, Adam, Optimizer
 from paramagnet.learning.schedule import is_named
+from paramagnet.learning.state import Checkpoint, History, TrainState
 from paramagnet.rbm import RBM, Rng
+from paramagnet.sampling.devices import KERNELS, as_engine
 from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
-    from paramagnet.learning.torch_engine import TorchEngine
+    from paramagnet.sampling.torch_engine import TorchEngine
 
 
 MOST_MEASUREMENTS = 1_000_000  # of one run
@@ -176,7 +178,7 @@ def training_steps(
     settings = _as_gradient(gradient, layout, engine)
     if isinstance(settings, Exact) and isinstance(rbm, RBM):
         refuse_large(rbm)
-    run = Run(
+    run = Loop(
         layout=layout,
         points=points,
         points_and_ones=append_ones(points).astype(np.float64 if isinstance(settings, Exact) else np.float32),

@@ -33,17 +33,20 @@ import numpy.typing as npt
 
 from paramagnet._arrays import require_memory, shown
 from paramagnet._checks import as_count, as_generator, as_threads
-from paramagnet.learning.annealing import anneal_chains, mean_weight
-from paramagnet.learning.blocks import run_blocks
-from paramagnet.learning.checkpoint import TrainState
-from paramagnet.learning.exact import estimate_seconds, log_partition, sample_exact, sizes_of
-from paramagnet.learning.gibbs import Chains, layers_of, run_sweeps
-from paramagnet.learning.gradient import Layout
-from paramagnet.learning.likelihood import FEWEST_EFFECTIVE, Estimate, free_energies, mean_free_energy
+from paramagnet._parallel import run_blocks
+from paramagnet.estimates import FEWEST_EFFECTIVE, Estimate
+from paramagnet.exact.cost import estimate_seconds, sizes_of
+from paramagnet.exact.sums import log_partition, sample_exact
+from paramagnet.layout import Layout
+from paramagnet.learning.likelihood import free_energies, mean_free_energy
+from paramagnet.learning.state import TrainState
 from paramagnet.rbm import RBM, Rng
+from paramagnet.sampling.annealing import anneal_chains, mean_weight
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.layer import layers_of
 from paramagnet.units import FloatArray
 
-SECONDS_CHEAP = 1.0  # of an exact start
+SECONDS_EXACT_START = 1.0  # of an exact start
 RESAMPLE_BELOW = 0.5  # share of chains that are effective
 RESTART_BELOW = 0.1  # share of families that are effective
 
@@ -222,7 +225,7 @@ class _Start:
     rng: np.random.Generator
 
     def population(self, rbm: RBM) -> _Population:
-        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
+        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_EXACT_START:
             states: npt.NDArray[Any] = sample_exact(rbm, self.n_chains, rng=self.rng)
             log_weights = np.full(self.n_chains, log_partition(rbm))
         else:

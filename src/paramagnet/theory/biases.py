@@ -15,16 +15,13 @@ converges geometrically for what the layers ask for, functions that are analytic
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from paramagnet._checks import as_positive, as_reals
-from paramagnet.theory.layer import Layer
-from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, GaussianUnit, Unit
 
 _DIGITS, _FEW_DIGITS = 37.0, 16.0  # exp(-37) = 1e-16 and exp(-16) = 1e-7: the accuracy of a rule
 
@@ -138,93 +135,3 @@ def _compress(
     nodes, vectors = np.linalg.eigh(matrix)
     squares = vectors[0] ** 2
     return np.clip(nodes, points[0], points[-1]), squares / squares.sum()
-
-
-class SpreadLayer(Layer):
-    """A layer whose units have different biases: each average of a `Layer`, averaged over the units.
-
-    ``make`` makes the layer that has all biases beside each other, in a last axis.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[FloatArray, Array, Array, Array], Layer],
-        rule: tuple[FloatArray, FloatArray],
-        qhat: Array,
-        selfhat: Array,
-        gap: Array | None = None,
-    ) -> None:
-        points, self._weights = rule
-        self.qhat, self.selfhat = qhat, selfhat
-        self.gap = selfhat - qhat if gap is None else gap
-        shape = (*np.shape(qhat), points.size)
-        wide = (np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat, self.gap))
-        self._each = make(np.broadcast_to(points, shape), *wide)
-
-    def _mean(self, values: Array) -> Array:
-        mean: Array = values @ self._weights
-        return mean
-
-    @cached_property
-    def magnetization(self) -> Array:
-        """``M``."""
-        return self._mean(self._each.magnetization)
-
-    @cached_property
-    def overlap(self) -> Array:
-        """``q``."""
-        return self._mean(self._each.overlap)
-
-    @cached_property
-    def self_overlap(self) -> Array:
-        """``Q``."""
-        return self._mean(self._each.self_overlap)
-
-    @cached_property
-    def variance(self) -> Array:
-        """``V``."""
-        return self._mean(self._each.variance)
-
-    @cached_property
-    def squared_variance(self) -> FloatArray:
-        """``E[k2**2]``."""
-        return self._mean(self._each.squared_variance)
-
-    @cached_property
-    def covariance(self) -> Array:
-        """``U``."""
-        return self._mean(self._each.covariance)
-
-    @cached_property
-    def covariance_slope(self) -> Array:
-        """``E[k2**2 + k1 k3]``."""
-        return self._mean(self._each.covariance_slope)
-
-    @cached_property
-    def _mixed(self) -> Array:
-        return self._mean(self._each.to_bias[1])
-
-    @cached_property
-    def _mixed_slope(self) -> Array:
-        return self._mean(self._each.to_bias_slope[1])
-
-    @cached_property
-    def overlap_to_selfhat(self) -> Array:
-        """``dq/dselfhat``."""
-        return self._mean(self._each.overlap_to_selfhat)
-
-    @cached_property
-    def overlap_to_qhat(self) -> Array:
-        """``W = dq/dqhat``."""
-        return self._mean(self._each.overlap_to_qhat)
-
-    @cached_property
-    def log_trace(self) -> FloatArray:
-        """The average log-trace."""
-        return self._mean(self._each.log_trace)
-
-    @property
-    def quadrature_error(self) -> FloatArray:
-        """The largest of all units."""
-        worst: FloatArray = self._each.quadrature_error.max(axis=-1)
-        return worst

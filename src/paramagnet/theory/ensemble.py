@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_positive, as_real, as_reals
-from paramagnet.theory.biases import Biases, SpreadLayer
-from paramagnet.theory.gaussian import GaussianLayer
-from paramagnet.theory.layer import Layer
+from paramagnet.theory.biases import Biases
+from paramagnet.theory.layers.binary import Layer
+from paramagnet.theory.layers.gaussian import GaussianLayer
+from paramagnet.theory.layers.spread import SpreadLayer
 from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean

@@ -30,7 +30,7 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.polynomial.polynomial import polyval
 
 from paramagnet._checks import as_positive, as_reals
-from paramagnet.theory.verdict import ReplicaSymmetryWarning
+from paramagnet.theory.status import ReplicaSymmetryWarning
 from paramagnet.units import FloatArray
 
 ALPHA_RANGE = (0.05, 20.0)

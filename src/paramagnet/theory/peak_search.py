@@ -11,10 +11,10 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.formula import evaluate_formula
-from paramagnet.theory.loop import NOTHING
+from paramagnet.theory.gaussian_saddle import LARGEST_BETA as LARGEST_GAUSSIAN
 from paramagnet.theory.response import follow_beta, maximized, state_of
+from paramagnet.theory.round_trip import NOTHING
 from paramagnet.theory.saddle import Solution, phase_difference, rough_overlap, solve_ensemble
-from paramagnet.theory.selfoverlap import LARGEST as LARGEST_GAUSSIAN
 from paramagnet.units import Array, FloatArray, GaussianUnit
 
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough

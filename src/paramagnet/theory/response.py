@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
-from paramagnet.theory.layer import Layer
-from paramagnet.theory.loop import product
+from paramagnet.theory.layers.binary import Layer
+from paramagnet.theory.round_trip import product
 from paramagnet.theory.saddle import Solution, require_convergence, solve_ensemble
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 

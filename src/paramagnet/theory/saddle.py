@@ -22,10 +22,10 @@ import numpy as np
 
 from paramagnet._checks import as_flag
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
-from paramagnet.theory.layer import Layer
-from paramagnet.theory.loop import NOTHING, TOLERANCE, around, mismatch
+from paramagnet.theory.gaussian_saddle import solve_against_gaussian, solve_two_gaussians
+from paramagnet.theory.layers.binary import Layer
 from paramagnet.theory.roots import find_root
-from paramagnet.theory.selfoverlap import solve_against_gaussian, solve_two_gaussians
+from paramagnet.theory.round_trip import NOTHING, TOLERANCE, around, mismatch
 from paramagnet.theory.two_unknowns import find_two
 from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
 

@@ -17,10 +17,10 @@ import numpy as np
 from paramagnet._checks import as_count
 from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
 from paramagnet.theory.formula import covers
+from paramagnet.theory.gaussian_saddle import critical_beta
 from paramagnet.theory.peak_search import Peak, first_peak, has_gaussian, higher_maximum, known_peak, refine
 from paramagnet.theory.response import stability_number
-from paramagnet.theory.selfoverlap import critical_beta
-from paramagnet.theory.verdict import LayerCorrelationMaximum, judge
+from paramagnet.theory.status import LayerCorrelationMaximum, judge
 from paramagnet.units import BIT, SPIN, GaussianUnit, Unit
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
-from paramagnet.theory.layer import Layer
-from paramagnet.theory.loop import NOTHING, TOLERANCE, Matrix, around, mismatch, product
+from paramagnet.theory.layers.binary import Layer
 from paramagnet.theory.roots import find_pair, find_root
+from paramagnet.theory.round_trip import NOTHING, TOLERANCE, Matrix, around, mismatch, product
 from paramagnet.units import FloatArray
 
 _BLOCK = 8  # machines that are solved together: all of a block wait for the slowest of it

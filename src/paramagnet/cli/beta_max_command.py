@@ -1,0 +1,129 @@
+"""``paramagnet beta-max``: the scale of the initial weights."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from paramagnet._checks import as_count
+from paramagnet.cli.console import Bar, say
+from paramagnet.theory.scale import find_beta_max
+from paramagnet.theory.status import judge
+
+if TYPE_CHECKING:
+    from paramagnet.simulation import DisorderAverage
+
+_MEANING = {
+    "maximum": "a smooth maximum",
+    "transition": "the spin-glass transition (closed form)",
+    "flat": "flat: scales around it are hardly worse",
+    "rival": "the first maximum; a higher one lies at larger beta",
+    "unstable": "replica symmetry is broken here: not to be trusted",
+    "first-order": "a first-order transition: the bits switch on at once",
+}
+
+
+def beta_max(
+    visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
+    hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
+    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
+    hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
+    check: Annotated[
+        bool, typer.Option("--check", help="Simulate random machines of these sizes and compare.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of --check.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print beta_max and the standard deviation of the initial weights for a machine of these sizes."""
+    n = as_count(visible_units, "--visible-units")
+    m = as_count(hidden_units, "--hidden-units")
+    result = find_beta_max(m / n, visible=visible, hidden=hidden, b=visible_bias, c=hidden_bias)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        judge(result)
+    for warning in caught:
+        say(f"warning: {warning.message}", err=True)
+    sigma = float(result.beta / np.sqrt(n + m))
+    simulated = None
+    if check:
+        units = {"visible": visible, "hidden": hidden}
+        simulated = _simulate(n, m, **units, visible_bias=visible_bias, hidden_bias=hidden_bias, rng=seed)
+    if as_json:
+        values = {
+            "visible_units": n,
+            "hidden_units": m,
+            "visible": visible,
+            "hidden": hidden,
+            "visible_bias": visible_bias,
+            "hidden_bias": hidden_bias,
+            "alpha": result.alpha,
+            "beta_max": result.beta,
+            "sigma": sigma,
+            "stability": result.stability,
+            "curvature": _finite(result.curvature),
+            "rival": _finite(result.rival),
+            "status": result.status,
+        }
+        if simulated is not None:
+            arrays = ("beta", "value", "error", "theory")
+            values["simulation"] = {
+                "method": simulated.method,
+                "draws": simulated.n_draws,
+                "maximum": _finite(simulated.maximum),
+                "maximum_error": _finite(simulated.maximum_error),
+                **{name: getattr(simulated, name).tolist() for name in arrays},
+            }
+        typer.echo(json.dumps(values))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    biases = f"biases {visible_bias:g} and {hidden_bias:g}"
+    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, {biases}")
+    table.add_row("alpha", f"{result.alpha:.6g}")
+    table.add_row("[bold]sigma[/bold]", f"[bold]{sigma:.9g}[/bold]   draw the weights from N(0, sigma^2)")
+    table.add_row("beta_max", f"{result.beta:.9g}   {_MEANING[result.status]}")
+    stable = "stable" if result.stability > 0 else "marginal" if result.stability == 0 else "unstable"
+    table.add_row("stability", f"{result.stability:.4g}   replica-symmetric theory {stable}")
+    Console().print(table)
+    if simulated is not None:
+        Console().print(_comparison(simulated))
+
+
+def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:
+    from paramagnet.simulation import simulate_layer_correlation
+
+    with Bar("random machines") as bar:
+        return simulate_layer_correlation(n, m, **options, progress=bar.show)
+
+
+def _comparison(simulated: DisorderAverage) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("beta/beta_max", "theory", "simulation", "error"):
+        table.add_column(name, justify="right")
+    for beta, theory, value, error in zip(
+        simulated.beta, simulated.theory, simulated.value, simulated.error, strict=True
+    ):
+        ratio = beta / simulated.beta_max
+        table.add_row(f"{ratio:.2f}", f"{theory:.5f}", f"{value:.5f}", f"{error:.5f}")
+    ratio, error = (x / simulated.beta_max for x in (simulated.maximum, simulated.maximum_error))
+    found = f"{ratio:.3f} +- {error:.3f} beta_max" if np.isfinite(ratio) else "outside of this range"
+    return Group(
+        f"\nLayer correlation of {simulated.n_draws} random machines of these sizes, {simulated.method}:",
+        table,
+        f"Its maximum: {found}.",
+    )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

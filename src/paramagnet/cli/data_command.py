@@ -1,0 +1,283 @@
+"""``paramagnet data``: what data there are, what is in them, and how to make them binary."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from paramagnet._files import writable_target, write_atomically
+from paramagnet.cli import data_text
+from paramagnet.cli.console import say
+from paramagnet.cli.flags import FlagGroup
+from paramagnet.cli.points_file import Header
+
+if TYPE_CHECKING:
+    from paramagnet.data.datasets import Dataset
+    from paramagnet.data.table import Label, Table
+
+app = typer.Typer(cls=FlagGroup, help="List, inspect, fetch and binarize data.", no_args_is_help=True)
+
+_OUTPUTS = (".npy", ".npz", ".csv")
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option(help="Folder with the files of a named set; else PARAMAGNET_DATA, else the cache."),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label", help="Column of the labels: its name, or its number from 0 (-1: last)."),
+]
+NoLabel = Annotated[bool, typer.Option("--no-label", help="All columns are data.")]
+Points = Annotated[int | None, typer.Option(help="Points to select at random; else as in the paper, or all.")]
+Method = Annotated[str, typer.Option(help="otsu, median, stochastic, or a number: the threshold.")]
+Per = Annotated[
+    str | None, typer.Option(help="What shares a threshold: feature, point or all; else by the kind of data.")
+]
+Units = Annotated[str, typer.Option(help="spin or bit.")]
+Seed = Annotated[int | None, typer.Option(help="Seed of the selection and of stochastic draws.")]
+
+
+@app.command("list")
+def list_sets(
+    data_dir: DataDir = None, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
+) -> None:
+    """List the data sets known by name, and where each of them is."""
+    from paramagnet.data.sources import SOURCES
+
+    rows = [
+        {**data_text.facts(source), "where": data_text.where(source, data_dir)} for source in SOURCES.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    typer.echo(f"{'name':12s}{'points':>8s}{'paper':>8s}{'features':>10s}{'classes':>9s}  where")
+    for row in rows:
+        typer.echo(
+            f"{row['name']:12s}{row['points']:8d}{row['selected']:8d}{row['features']:10d}"
+            f"{row['classes']:9d}  {row['where']}"
+        )
+
+
+@app.command()
+def info(
+    name: Annotated[str, typer.Argument(metavar="NAME-or-FILE", help="A name from `list`, or a data file.")],
+    points: Points = None,
+    binarize: Annotated[
+        str | None, typer.Option(help="Binarize first: otsu, median, stochastic, or a threshold.")
+    ] = None,
+    per: Per = None,
+    label: LabelColumn = None,
+    no_label: NoLabel = False,
+    header: Header = None,
+    seed: Seed = None,
+    data_dir: DataDir = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw feature means and, of images, samples.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what is in a data set: points, values, gaps, constant columns, duplicates, classes.
+
+    A named set is binarized as in the paper; of binary data the likelihoods are given between which a machine
+    that has learned them must lie.
+    """
+    from paramagnet.data.files import read_table
+    from paramagnet.data.sources import SOURCES
+    from paramagnet.data.summary import summarize
+    from paramagnet.plots import check_figure_path
+
+    if plot is not None:
+        check_figure_path(plot)
+    content: Dataset | Table
+    if name in SOURCES or binarize is not None or points is not None or not Path(name).exists():
+        content = _load(name, points, binarize or "otsu", per, label, no_label, header, seed, data_dir)
+    else:
+        content = read_table(name, label=_label(label, no_label), header=header)
+    summary = summarize(content.data)
+    if as_json:
+        typer.echo(json.dumps(data_text.as_json(name, content, summary)))
+    else:
+        for line in data_text.describe(name, content, summary):
+            say(line)
+    if plot is not None:
+        data_text.draw(content, plot)
+        typer.echo(f"figure: {plot}", err=as_json)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="A name from `list`.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Download the files of a data set into the cache, unless they are there; check them in any case."""
+    from paramagnet.data.download import cache_folder, find_local, read_source_file
+    from paramagnet.data.sources import SOURCES
+
+    if name not in SOURCES:
+        raise ValueError(f"`NAME` must be one of {', '.join(SOURCES)}, got {name!r}.")
+    source = SOURCES[name]
+    if not source.files:
+        typer.echo(f"{name}: nothing to download.")
+    for file in source.files:
+        content = read_source_file(source, file, data_dir=data_dir, progress=_bar(file.remote.name))
+        place = find_local(source, file, data_dir) or cache_folder() / source.folder / file.remote.name
+        say(f"{file.name}: {len(content)} bytes, sha256 {file.sha256[:8]}... is right, in {place}")
+
+
+@app.command()
+def binarize(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A name from `list`, or a data file.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="The binary data: .npy, .npz (with labels) or .csv.")
+    ],
+    method: Method = "otsu",
+    per: Per = None,
+    units: Units = "spin",
+    points: Points = None,
+    seed: Seed = None,
+    label: LabelColumn = None,
+    no_label: NoLabel = False,
+    header: Header = None,
+    data_dir: DataDir = None,
+    held_out: Annotated[Path | None, typer.Option(help="Where to write the points not selected.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Where to write the thresholds (.json), to --use them.")
+    ] = None,
+    use: Annotated[Path | None, typer.Option(help="Take the thresholds from this file.")] = None,
+) -> None:
+    """Make data binary and write them to a file."""
+    from paramagnet.data.binarize import Binarizer
+    from paramagnet.data.files import read_table
+
+    for target in (out, held_out):
+        if target is not None and target.suffix.lower() not in _OUTPUTS:
+            raise ValueError(f"`OUT` must end in {', '.join(_OUTPUTS)}, got {str(target)!r}.")
+    for target in (out, held_out, save):
+        if target is not None:
+            writable_target(target)
+    if use is not None:
+        if points is not None or held_out is not None or per is not None:
+            raise ValueError(
+                "`--use` takes the rule from the file; leave out --points, --held-out and --per."
+            )
+        binarizer = Binarizer.load(use)
+        table = read_table(source, label=_label(label, no_label), header=header)
+        with _plain_warnings():
+            data = binarizer.apply(table.data, rng=seed)
+        _write(out, data, table.feature_names, table.labels)
+        say(
+            f"{source}: {len(data)} points of {data.shape[1]} {binarizer.units} units, {binarizer.describe()}"
+        )
+    else:
+        dataset = _load(source, points, method, per, label, no_label, header, seed, data_dir, units)
+        assert dataset.binarizer is not None
+        binarizer = dataset.binarizer
+        _write(out, dataset.data, dataset.feature_names, dataset.labels)
+        say(data_text.one_line(dataset))
+        if held_out is not None:
+            _write(held_out, dataset.held_out, dataset.feature_names, dataset.held_out_labels)
+            typer.echo(f"held out: {held_out}")
+    if save is not None:
+        binarizer.save(save)
+        typer.echo(f"thresholds: {save}")
+    typer.echo(f"data: {out}")
+
+
+# Between options and library
+
+
+def _label(label: str | None, no_label: bool) -> Label:
+    if no_label and label is not None:
+        raise ValueError("`--label` and `--no-label` exclude each other.")
+    return False if no_label else label
+
+
+def _load(
+    name: str,
+    points: int | None,
+    method: str,
+    per: str | None,
+    label: str | None,
+    no_label: bool,
+    header: bool | None,
+    seed: int | None,
+    data_dir: Path | None,
+    units: str = "spin",
+) -> Dataset:
+    from paramagnet.data.datasets import load_dataset
+    from paramagnet.data.table import as_number
+
+    number = as_number(method)
+    with _plain_warnings():
+        return load_dataset(
+            name,
+            n_points=points,
+            units=units,
+            binarize=method if number is None else number,
+            rng=seed,
+            per=per,
+            label=_label(label, no_label),
+            header=header,
+            data_dir=data_dir,
+            progress=_bar(name),
+        )
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """What the library warns about, as a line on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        say(f"warning: {warning.message}", err=True)
+
+
+def _bar(name: str) -> Any:
+    """A progress bar as pooch wants it; none where nobody watches."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return _Bar(name, console) if console.is_terminal else None
+
+
+class _Bar:
+    def __init__(self, name: str, console: Any) -> None:
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self._progress = Progress(*columns, console=console, transient=True)
+        self._task = self._progress.add_task("", total=None)
+        self.total = 0
+
+    def update(self, n_bytes: int) -> None:
+        """``n_bytes`` more have come."""
+        self._progress.start()
+        self._progress.update(self._task, advance=n_bytes, total=self.total or None)
+
+    def reset(self) -> None:
+        """Start from zero."""
+        self._progress.reset(self._task)
+
+    def close(self) -> None:
+        """The download is complete."""
+        self._progress.stop()
+
+
+def _write(out: Path, data: Any, names: tuple[str, ...], labels: Any) -> None:
+    stream = io.BytesIO()
+    small = data.astype(np.int8)
+    if out.suffix.lower() == ".npy":
+        np.save(stream, small)
+    elif out.suffix.lower() == ".npz":
+        np.savez_compressed(stream, data=small, **({} if labels is None else {"labels": labels}))
+    else:
+        quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)
+        np.savetxt(stream, small, fmt="%d", delimiter=",", header=quoted, comments="", encoding="utf-8")
+    write_atomically(out, stream.getvalue())

@@ -1,0 +1,90 @@
+"""``paramagnet report``: tables, figures and verdicts from records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from paramagnet.cli.console import say
+from paramagnet.cli.sheets import print_sheet
+
+if TYPE_CHECKING:
+    from paramagnet.sweeps.store import RunRecord
+
+
+def report(
+    results: Annotated[Path, typer.Option(help="Folder with the records, *.jsonl.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown here too, figures in the folder beside it.")
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(help="Write every table as .tex and .csv to this folder too.")
+    ] = None,
+    figures: Annotated[bool, typer.Option(help="Draw figures; needs matplotlib.")] = True,
+) -> None:
+    """Write a report: every table and figure of the paper that has records, and how far they agree.
+
+    A file findings.md in the folder of the records is put before the tables.
+    """
+    from paramagnet.reproduction.annealing_check import FILE, load_checks
+    from paramagnet.reproduction.report import write_report, write_tables
+    from paramagnet.sweeps.store import read_results
+
+    for path in (out, markdown):
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
+    if figures and not _has_matplotlib():
+        raise ValueError(
+            'Figures need matplotlib: pip install "paramagnet[plot]", or leave them out with --no-figures.'
+        )
+    records = read_results(results)
+    findings = results / "findings.md"
+    notes = findings.read_text(encoding="utf-8") if findings.is_file() else ""
+    checks = load_checks(results / FILE)
+    write_report(records, page=out, markdown=markdown, notes=notes, checks=checks, figures=figures)
+    _print_verdicts(records)
+    typer.echo(f"report: {out}")
+    if markdown is not None:
+        typer.echo(f"markdown: {markdown}")
+    if tables is not None:
+        write_tables(records, tables)
+        typer.echo(f"tables: {tables}")
+
+
+def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
+    """What a sweep ends with: its tables on the terminal, and the report beside the records."""
+    from paramagnet.reproduction.report import sheets_of
+    from paramagnet.sweeps.store import read_results
+
+    if not any(path.stat().st_size for path in results.glob("*.jsonl")):
+        return  # or interrupted before the first record
+    for sheet in sheets_of(read_results(results), sweeps):
+        print_sheet(sheet)
+    has_matplotlib = _has_matplotlib()
+    if not has_matplotlib:
+        say('the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True)
+    report(results, results / "report.html", None, None, has_matplotlib)
+
+
+def _has_matplotlib() -> bool:
+    """Whether it is there and can be imported."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _print_verdicts(records: Sequence[RunRecord]) -> None:
+    from paramagnet.reproduction.report import judge_results
+
+    for verdict in judge_results(records):
+        if verdict.comparisons:
+            say(
+                f"Table {verdict.table.number}: {verdict.n_agreeing} of {len(verdict.comparisons)} "
+                "differences to beta_max agree with the paper's"
+            )

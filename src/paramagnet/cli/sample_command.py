@@ -1,0 +1,187 @@
+"""``paramagnet sample``: states of a machine, to a file of numbers or an image."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from paramagnet._files import writable_target, write_atomically
+from paramagnet.cli.interruptions import AGAIN, interruptible
+from paramagnet.cli.points_file import as_levels
+from paramagnet.plots import FORMATS, check_figure_path
+from paramagnet.rbm import RBM
+from paramagnet.units import FloatArray, GaussianUnit
+
+_ARRAYS = (".npy", ".npz", ".csv")
+_IMAGES = tuple(f".{name}" for name in FORMATS)
+_SAMPLES, _COMPLETIONS = 100, 9  # unless told otherwise
+_MOST_IMAGES = 10_000
+
+
+def sample(
+    model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Where to write them: .npy, .npz or .csv; .png, .svg or .pdf for images."),
+    ],
+    n_samples: Annotated[
+        int | None,
+        typer.Option(help="How many states to draw; 100 if not given. With --clamp, of each row; 9."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, exact or gibbs.")] = "auto",
+    steps: Annotated[int, typer.Option(help="Gibbs sweeps, where samples are not exact.")] = 1000,
+    clamp: Annotated[
+        Path | None,
+        typer.Option(help="Values to hold fixed, a state per row; missing cells or NaN are free."),
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option(help="Of an image: HEIGHTxWIDTH; a square if not given.")
+    ] = None,
+    columns: Annotated[int | None, typer.Option(help="Images side by side; about a square of them.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the draw.")] = None,
+) -> None:
+    """Draw independent visible states from a machine: exactly where affordable, else by Gibbs sampling.
+
+    Gibbs chains start at random; whether --steps are enough depends on the machine.
+
+    --out samples.png draws them as images, if the visible units fill a square or with --shape.
+
+    --clamp completes images: each row of the file is completed --n-samples times, by Gibbs sampling. In the
+    picture the row itself comes first, with its free pixels in blue.
+    """
+    from paramagnet._parallel import count_cores
+    from paramagnet.cli.console import Bar
+    from paramagnet.exact.sums import sample_exact
+    from paramagnet.sampling import chains as gibbs
+
+    drawn = out.suffix.lower() in _IMAGES
+    if drawn:
+        check_figure_path(out)
+    elif out.suffix.lower() not in _ARRAYS:
+        known = ", ".join((*_ARRAYS, *_IMAGES))
+        raise ValueError(f"`--out` must end in one of {known}, got {str(out)!r}.")
+    writable_target(out)
+    if not drawn and (shape is not None or columns is not None):
+        raise ValueError(f"`--shape` and `--columns` are for images; `--out` is {str(out)!r}.")
+    if columns is not None and columns < 1:
+        raise ValueError(f"`--columns` must be a positive integer, got {columns}.")
+    if method not in ("auto", "exact", "gibbs"):
+        raise ValueError(f"`--method` must be auto, exact or gibbs, got {method!r}.")
+    if method == "exact" and clamp is not None:
+        raise ValueError("`--clamp` needs `--method gibbs`: exact samples are of all units.")
+    rbm, n_threads = RBM.load(model), count_cores()
+    image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
+    held = None if clamp is None else _read_clamp(clamp, rbm)
+    n_samples = n_samples if n_samples is not None else _SAMPLES if held is None else _COMPLETIONS
+    n_images = n_samples if held is None else len(held) * (n_samples + 1)
+    if drawn and n_images > _MOST_IMAGES:
+        raise ValueError(
+            f"`--n-samples` must give at most {_MOST_IMAGES} images to be drawn, got {n_images}. "
+            "Write numbers instead, for example `--out samples.npz`."
+        )
+    with interruptible(lambda: AGAIN):
+        if clamp is None and _affordable(rbm, method, n_threads):
+            with Bar("enumeration") as bar:
+                states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
+            how = "exact samples"
+        else:
+            fixed = None if held is None else np.repeat(held, n_samples, axis=0)
+            with Bar("Gibbs sweeps") as bar:
+                states = gibbs.sample(
+                    rbm,
+                    n_samples if fixed is None else len(fixed),
+                    n_steps=steps,
+                    clamp=fixed,
+                    rng=seed,
+                    progress=bar.show,
+                )
+            how = f"samples after {steps} Gibbs sweeps from random states"
+        if drawn:
+            _draw(out, states, held, image_shape, columns)
+        else:
+            _write(out, states, whole=not isinstance(rbm.visible, GaussianUnit))
+    of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
+    typer.echo(f"{len(states)} {how}{of_each}: {out}")
+
+
+def as_image_shape(shape: str | None, n_visible: int) -> tuple[int, int]:
+    """Height and width from ``HxW``, or of a square."""
+    if shape is None:
+        side = math.isqrt(n_visible)
+        if side**2 != n_visible:
+            raise ValueError(
+                f"`--shape` must be given: {n_visible} visible units fill no square. Say HEIGHTxWIDTH, for "
+                f"example `--shape {_some_shape(n_visible)}`, or write numbers, for example "
+                "`--out samples.npy`."
+            )
+        return side, side
+    match = re.fullmatch(r"(\d+)[x,](\d+)", shape.strip().lower())
+    if match is None:
+        raise ValueError(f"`--shape` must be HEIGHTxWIDTH, for example 28x28, got {shape!r}.")
+    height, width = int(match[1]), int(match[2])
+    if height * width != n_visible:
+        raise ValueError(
+            f"`--shape` must have a pixel for each of the {n_visible} visible units, got {shape!r}: "
+            f"{height * width}."
+        )
+    return height, width
+
+
+def _some_shape(n_visible: int) -> str:
+    height = next(h for h in range(math.isqrt(n_visible), 0, -1) if n_visible % h == 0)
+    return f"{height}x{n_visible // height}"
+
+
+def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
+    """Whether to take exact samples."""
+    from paramagnet.exact.cost import SECONDS_ALLOWED, estimate_seconds, show_duration, sizes_of
+
+    seconds = estimate_seconds(*sizes_of(rbm), n_threads=n_threads, gradient=False)
+    if method == "exact" and seconds > SECONDS_ALLOWED:
+        raise ValueError(
+            f"`--method exact` must take at most ten minutes, got about {show_duration(seconds)}. "
+            "Try `--method gibbs`."
+        )
+    return method != "gibbs" and seconds <= SECONDS_ALLOWED
+
+
+def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
+    from paramagnet.data.files import read_table
+
+    values = np.asarray(read_table(path, label=False).data, dtype=np.float64)
+    if values.shape[1] != rbm.n_visible:
+        raise ValueError(
+            f"`--clamp` must have {rbm.n_visible} columns, one per visible unit, got {values.shape[1]}: "
+            f"{path}."
+        )
+    return as_levels(values, path, rbm.visible.name)
+
+
+def _draw(
+    out: Path, states: FloatArray, held: FloatArray | None, image_shape: tuple[int, int], columns: int | None
+) -> None:
+    from paramagnet.plots import image_grid, save_figure
+
+    if held is not None:  # one row of images for each row of the file, unless told otherwise
+        groups = states.reshape(len(held), -1, states.shape[1])
+        states = np.concatenate((held[:, None], groups), axis=1).reshape(-1, states.shape[1])
+        columns = columns or groups.shape[1] + 1
+    save_figure(image_grid(states, image_shape, n_columns=columns), out)
+
+
+def _write(out: Path, states: FloatArray, *, whole: bool) -> None:
+    """Whole numbers take a byte each; others are written in full."""
+    buffer, small = io.BytesIO(), states.astype(np.int8) if whole else states
+    if out.suffix.lower() == ".npy":
+        np.save(buffer, small)
+    elif out.suffix.lower() == ".npz":
+        np.savez_compressed(buffer, data=small)
+    else:
+        np.savetxt(buffer, small, fmt="%d" if whole else "%.17g", delimiter=",")
+    write_atomically(out, buffer.getvalue())

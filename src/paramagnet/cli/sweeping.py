@@ -1,0 +1,125 @@
+"""What commands that run sweeps share: workers, interruptions, a bar."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from paramagnet.cli.console import say
+
+if TYPE_CHECKING:
+    from paramagnet.sweeps.executors import Executor
+    from paramagnet.sweeps.spec import Run, Spec
+    from paramagnet.sweeps.sweep import SweepProgress, SweepResult
+
+
+_LINE_SECONDS = 60.0  # between two lines where no bar can be drawn
+
+
+def make_executor(jobs: int | None, scheduler: str | None) -> Executor:
+    """The workers that the options of a command ask for."""
+    from paramagnet._parallel import count_cores
+    from paramagnet.sweeps.executors import local_executor
+
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"`--jobs` must be a positive integer, got {jobs}.")
+    if scheduler is not None:
+        from paramagnet.sweeps.cluster import DaskWorkers
+
+        if jobs is not None:
+            raise ValueError("`--jobs` is for this machine; with `--scheduler` the cluster's workers count.")
+        return DaskWorkers(scheduler)
+    if jobs is None:
+        jobs = count_cores()
+        if jobs > 1 and importlib.util.find_spec("loky") is None:
+            say("one process only: more need loky, pip install 'paramagnet[sweep]'.", err=True)
+            jobs = 1
+    return local_executor(jobs)
+
+
+def report_result(name: str, result: SweepResult) -> None:
+    """Say what a sweep has done, and which runs failed."""
+    typer.echo(
+        f"{name}: {result.done} of {result.total} runs, {result.new} new in {_duration(result.seconds)}"
+    )
+    for message in result.failures.values():
+        say(f"failed: {message}", err=True)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100.0:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
+
+
+class Display:
+    """A bar on a terminal, else a line a minute."""
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        console = Console(stderr=True)
+        self._name, self._bar = name, console.is_terminal
+        columns = (TextColumn(name), BarColumn(), TextColumn("{task.fields[text]}"))
+        self._progress = Progress(*columns, console=console, transient=True, disable=not self._bar)
+        self._task = self._progress.add_task("", total=None, text="")
+        self._printed = time.monotonic()
+
+    def __enter__(self) -> Display:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._progress.stop()
+
+    def show(self, progress: SweepProgress) -> None:
+        """Show how far the sweep is."""
+        text = f"{progress.done} of {progress.total} runs"
+        if progress.new:
+            text += f", {3600.0 * progress.rate:.0f} an hour, {_duration(progress.seconds_left)} left"
+        self._progress.update(self._task, completed=progress.done, total=progress.total, text=text)
+        if not self._bar and time.monotonic() - self._printed >= _LINE_SECONDS:
+            self._printed = time.monotonic()
+            typer.echo(f"{self._name}: {text}", err=True)
+
+
+def run_part(
+    spec: Spec,
+    runs: Sequence[Run],
+    part: str,
+    executor: Executor,
+    out: Path,
+    state: Path | None,
+    deadline: float,
+) -> int:
+    """Execute what is missing of these runs of a specification; the number of those that failed."""
+    from paramagnet.sweeps.merge import adopt_records
+    from paramagnet.sweeps.provenance import commit
+    from paramagnet.sweeps.store import Store
+    from paramagnet.sweeps.sweep import run_sweep
+
+    if not runs:
+        return 0
+    name = spec.name if part in ("paper", "all") else f"{spec.name} ({part})"
+    with Store(out / f"{spec.name}.jsonl") as store, Display(name) as display:
+        if spec.table:
+            adopt_records(runs, store, out, sweep=spec.name, table=spec.table)
+        result = run_sweep(
+            runs,
+            store,
+            executor,
+            sweep=spec.name,
+            table=spec.table,
+            commit=commit(),
+            states=state,
+            deadline=deadline,
+            callback=display.show,
+        )
+    report_result(name, result)
+    return len(result.failures)

@@ -1,0 +1,255 @@
+"""``paramagnet train``: a machine from a data file."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+
+from paramagnet._checks import as_real
+from paramagnet._files import writable_target
+from paramagnet.cli.console import Bar, say
+from paramagnet.cli.history import as_epochs, print_history, show_value
+from paramagnet.cli.interruptions import interruptible
+from paramagnet.cli.points_file import Header, read_points
+from paramagnet.plots import check_figure_path
+from paramagnet.rbm import RBM
+from paramagnet.units import Unit, as_unit
+
+if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
+    from paramagnet.learning.gradient import GradientSettings
+    from paramagnet.learning.state import TrainState
+    from paramagnet.learning.training import TrainResult
+
+
+def train(
+    data: Annotated[
+        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
+    ],
+    hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
+    epochs: Annotated[int, typer.Option(help="How many times to go through the data.")],
+    out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
+    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
+    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    visible_bias: Annotated[
+        str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
+    ] = "0",
+    hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
+    scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
+    gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
+    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
+    chains: Annotated[int, typer.Option(help="Chains of --pcd.")] = 1000,
+    steps: Annotated[int, typer.Option(help="Gibbs sweeps of --pcd before an update.")] = 40,
+    threads: Annotated[
+        int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
+    ] = None,
+    optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam",
+    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
+    weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
+    batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
+    evaluate_every: Annotated[
+        int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
+    ] = None,
+    evaluate_at: Annotated[
+        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+    ] = None,
+    validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
+    header: Header = None,
+    seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a machine and a checkpoint that are there.")
+    ] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the learning curve to this file.")] = None,
+) -> None:
+    """Train a machine and write it to a file.
+
+    Gradients are exact where that takes no more than about a second each, else they come from persistent
+    chains.
+
+    Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
+
+    A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
+    SIGTERM, a crash).
+
+    With --resume and more --epochs a finished run is trained further.
+    """
+    from paramagnet.initializers import initialize
+    from paramagnet.learning import training
+    from paramagnet.learning.loop import DivergenceError
+    from paramagnet.learning.optimizers import SGD, Adam
+
+    writable_target(out)
+    if plot is not None:
+        check_figure_path(plot)
+    if optimizer not in ("adam", "sgd"):
+        raise ValueError(f"`--optimizer` must be adam or sgd, got {optimizer!r}.")
+    if momentum and optimizer == "adam":
+        raise ValueError("`--momentum` is for `--optimizer sgd`; adam has its own.")
+    if seed is not None and seed < 0:
+        raise ValueError(f"`--seed` must be zero or positive, got {seed}.")
+    for name, file in (("data file", data), ("validation file", validation)):
+        if file is not None and out.exists() and file.exists() and out.samefile(file):
+            raise ValueError(f"`--out` must not be the {name}, got {str(out)!r}.")
+    checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
+    if not (resume or force):
+        _require_new(out, checkpoint)
+    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
+    biases = _as_bias(visible_bias)
+    points = read_points(data, visible, header)
+    sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
+    gradient = _choose_gradient(sizes, exact, pcd, chains, steps, threads)
+    rng = np.random.default_rng(seed)
+    start: RBM | TrainState
+    if resume:
+        start = _load_state(checkpoint, hidden_units, visible, hidden)
+        if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
+            say("going on: biases, --scheme and --gain were settled at the start.", err=True)
+    else:
+        start = initialize(
+            points.shape[1],
+            hidden_units,
+            visible=visible,
+            hidden=hidden,
+            visible_bias=biases,
+            hidden_bias=hidden_bias,
+            scheme=scheme,
+            gain=gain,
+            data=points if biases == "data" else None,
+            rng=rng,
+        )
+    n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
+    progress = _Watch(epochs, n_batches, start)
+    try:
+        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress:
+            result = training.train(
+                start,
+                points,
+                epochs=epochs,
+                gradient=gradient,
+                optimizer=Adam(learning_rate) if optimizer == "adam" else SGD(learning_rate, momentum),
+                batch_size=batch_size,
+                weight_decay=weight_decay,
+                evaluate=evaluated,
+                validation=None if validation is None else read_points(validation, visible, header),
+                rng=rng,
+                callback=progress.show,
+                checkpoint=checkpoint,
+            )
+            result.rbm.save(out)
+    except DivergenceError as error:
+        raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
+    typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
+    print_history(result)
+    typer.echo(f"machine: {out}")
+    if plot is not None:
+        _draw(result, plot)
+        typer.echo(f"learning curve: {plot}")
+
+
+def _require_new(out: Path, checkpoint: Path) -> None:
+    """An error if training would replace the machine or the checkpoint of another run."""
+    if out.exists():
+        raise FileExistsError(
+            f"`--out` must be a new file, {str(out)!r} exists. Choose another name, train it further by "
+            "`--resume`, or replace it by `--force`."
+        )
+    if checkpoint.exists():
+        raise FileExistsError(
+            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or replace it by "
+            "`--force`."
+        )
+
+
+def _as_bias(text: str) -> float | str:
+    try:
+        return "data" if text == "data" else as_real(float(text), "--visible-bias")
+    except ValueError:
+        raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
+
+
+def _choose_gradient(
+    sizes: tuple[int, int, Unit, Unit], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
+) -> GradientSettings:
+    from paramagnet.exact.cost import estimate_seconds
+    from paramagnet.learning.gradient import PCD, Exact
+    from paramagnet.learning.loop import SECONDS_CHEAP
+
+    if exact and pcd:
+        raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
+    if exact or not (pcd or estimate_seconds(*sizes) > SECONDS_CHEAP):
+        return Exact(n_threads=1 if threads is None else threads, force=exact)
+    return PCD(n_chains=chains, n_steps=steps, n_threads=threads)
+
+
+def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
+    from paramagnet.learning.state import load_checkpoint
+
+    if not path.exists():
+        raise FileNotFoundError(
+            f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
+        )
+    state = load_checkpoint(path)
+    had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
+    if had != (hidden_units, as_unit(visible, "visible"), as_unit(hidden, "hidden")):
+        raise ValueError(
+            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
+            f"--hidden '{had[2]}'."
+        )
+    return state
+
+
+def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
+    if state is None:
+        return "Interrupted before the first update; nothing was kept."
+    words = (word for word in sys.argv[1:] if word not in ("--resume", "--force"))
+    command = ["paramagnet", *words, "--resume"]
+    return (
+        f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
+        f"Go on with: {shlex.join(command)}"
+    )
+
+
+def _draw(result: TrainResult, plot: Path) -> None:
+    from paramagnet.plots import plot_learning_curve, save_figure
+
+    history = result.history
+    save_figure(
+        plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
+    )
+
+
+class _Watch:
+    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
+
+    def __init__(self, epochs: int, n_batches: int, start: RBM | TrainState) -> None:
+        self.state = start if not isinstance(start, RBM) else None
+        self._epochs, self._n_batches = epochs, n_batches
+        self._bar = Bar(self._title(0), done=self._fraction())
+
+    def __enter__(self) -> _Watch:
+        self._bar.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.__exit__(*error)
+
+    def show(self, state: TrainState) -> None:
+        """To be called with every state."""
+        self.state = state
+        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
+        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
+
+    def _title(self, epoch: int) -> str:
+        return f"epoch {epoch}/{self._epochs}"
+
+    def _fraction(self) -> float:
+        if self.state is None or not self._epochs:
+            return 0.0
+        return (self.state.epoch + self.state.batch / self._n_batches) / self._epochs

@@ -1,0 +1,45 @@
+"""An estimate: a number, its standard error, and whether that error can be trusted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from paramagnet._checks import as_real
+
+FEWEST_EFFECTIVE = 50.0  # effective samples below which errors mean little
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, its standard error, and the effective number of samples behind it (infinite where exact).
+
+    With few effective samples the error itself is not known: then the estimate is not `trusted`, and says so.
+    """
+
+    value: float
+    error: float = 0.0
+    n_effective: float = math.inf
+
+    def __post_init__(self) -> None:
+        for name in ("value", "error", "n_effective"):
+            if type(getattr(self, name)) is not float:
+                object.__setattr__(self, name, as_real(getattr(self, name), name, finite=False))
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def trusted(self) -> bool:
+        """Whether there are enough effective samples for the error to mean something."""
+        return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
+
+    def __repr__(self) -> str:
+        return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
+
+    def __format__(self, spec: str) -> str:
+        """Value and error in the same format, as in ``f"{estimate:.3f}"``."""
+        return self._flagged(f"{self.value:{spec}} +- {self.error:{spec}}") if spec else repr(self)
+
+    def _flagged(self, text: str) -> str:
+        return text if self.trusted else f"{text} (do not trust: {self.n_effective:.3g} effective samples)"

@@ -1,0 +1,1 @@
+"""Exact sums over the states of one layer."""

@@ -1,0 +1,79 @@
+"""What an exact sum costs, estimated before it starts."""
+
+from __future__ import annotations
+
+import math
+
+from paramagnet.exact.gaussian_integrated import count_enumerated, has_gaussian
+from paramagnet.kernels import enumeration, quadratic
+from paramagnet.rbm import RBM
+from paramagnet.units import BIT, SPIN, Unit
+
+SECONDS_ALLOWED = 600.0
+
+
+def sizes_of(rbm: RBM) -> tuple[int, int, Unit, Unit]:
+    """What the cost of an enumeration depends on."""
+    return rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden
+
+
+def check_cost(
+    n_visible: int,
+    n_hidden: int,
+    visible: Unit = SPIN,
+    hidden: Unit = BIT,
+    *,
+    n_threads: int,
+    gradient: bool,
+    force: bool,
+) -> None:
+    """An error if one enumeration of such a machine is to take more than ten minutes, unless ``force``."""
+    if force:
+        return
+    seconds = estimate_seconds(n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient)
+    if seconds > SECONDS_ALLOWED:
+        exponent = count_summed(n_visible, n_hidden, visible, hidden)
+        remedy = "; `log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same"
+        if has_gaussian(visible, hidden) and exponent > quadratic.MOST_UNITS:
+            remedy = ""  # not even then
+        raise ValueError(
+            f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
+            "minutes are allowed. The alternatives are annealed importance sampling "
+            f"(`estimate_log_partition`) for ln Z and persistent chains (PCD) for training{remedy}."
+        )
+
+
+def count_summed(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> int:
+    """The number of units whose states are summed one by one: the smaller layer, or the binary one."""
+    if has_gaussian(visible, hidden):
+        return count_enumerated(n_visible, n_hidden, visible, hidden)
+    return min(n_visible, n_hidden)
+
+
+def estimate_seconds(
+    n_visible: int,
+    n_hidden: int,
+    visible: Unit = SPIN,
+    hidden: Unit = BIT,
+    *,
+    n_threads: int = 1,
+    gradient: bool = True,
+) -> float:
+    """How long one enumeration of such a machine will take; infinite where no float holds it."""
+    try:
+        if has_gaussian(visible, hidden):
+            n_units = count_enumerated(n_visible, n_hidden, visible, hidden)
+            return quadratic.estimate_seconds(n_units, n_threads)
+        return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+    except OverflowError:
+        return math.inf
+
+
+def show_duration(seconds: float) -> str:
+    """Seconds in words."""
+    if math.isinf(seconds):
+        return "more years than there are"
+    for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):
+        if seconds >= 2.0 * size:
+            return f"{seconds / size:.3g} {name}"
+    return f"{seconds / 60.0:.3g} minutes" if seconds >= 120.0 else f"{seconds:.2g} s"

@@ -1,0 +1,131 @@
+"""Exact averages of a machine, by a sum over all states of its smaller layer (of its binary layer, if the
+other is Gaussian: ``marginal.py``).
+
+The cost doubles with every unit of that layer; it is estimated beforehand, and nothing that would take more
+than ten minutes starts unless told to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paramagnet._arrays import require_memory
+from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_threads
+from paramagnet._progress import Progress
+from paramagnet.exact.cost import check_cost, sizes_of
+from paramagnet.exact.gaussian_integrated import PairForm, has_gaussian
+from paramagnet.kernels import enumeration
+from paramagnet.rbm import RBM, Rng, as_rbm
+from paramagnet.units import FloatArray, GaussianUnit
+
+LARGEST_TERM = 1e12  # parameter; beyond, powers of two could leave the range of integers
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Exact averages under ``p(v, h)``; the arrays are read-only.
+
+    ``log_partition`` is ``ln Z``, ``visible`` is ``E[v]``, ``hidden`` is ``E[h]`` and ``products`` is
+    ``E[v h^T]``, of shape ``(n_visible, n_hidden)``.
+    """
+
+    log_partition: float
+    visible: FloatArray
+    hidden: FloatArray
+    products: FloatArray
+
+
+def log_partition(
+    rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
+) -> float:
+    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly: to 1e-9 of itself, or of 1 if that is larger, and
+    much better for parameters of ordinary size. Machines whose parameters are too large for that are refused.
+
+    Parameters
+    ----------
+    n_threads : threads to share the work; the result is the same for any number, bit for bit
+    force : whether to go ahead if more than ten minutes are to be expected
+    progress : called now and then with the fraction that is done
+    """
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        return pair_form(rbm).log_partition(n_threads, progress)
+    return enumeration.log_partition(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+
+
+def exact_moments(
+    rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
+) -> Moments:
+    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly: averages of units of two values are true to
+    1e-9, or the machine is refused. The options are those of `log_partition`.
+    """
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        value, *arrays = pair_form(rbm).moments(n_threads, progress)
+    else:
+        value, *arrays = enumeration.moments(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+    for array in arrays:
+        array.setflags(write=False)
+    return Moments(value, *arrays)
+
+
+def sample_exact(
+    rbm: RBM,
+    n_samples: int,
+    *,
+    rng: Rng = None,
+    n_threads: int = 1,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """Independent visible states ``(n_samples, n_visible)`` from ``p(v)``, exactly: no chain, no burn-in.
+
+    Hidden states that go with them come from ``rbm.sample_h_given_v``. The other options are those of
+    `log_partition`.
+    """
+    rbm, n_threads = _checked(rbm, n_threads, force, progress)
+    n_samples, generator = as_count(n_samples, "n_samples"), as_generator(rng)
+    require_memory(16 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
+    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
+    if has_gaussian(rbm.visible, rbm.hidden):
+        states = pair_form(rbm).draw_binary(n_samples, generator, n_threads, progress)
+        return states if isinstance(rbm.hidden, GaussianUnit) else rbm.sample_v_given_h(states, rng=generator)
+    visible, _ = enumeration.draw_states(
+        *kernel_arguments(rbm), n_samples, generator, n_threads=n_threads, progress=progress
+    )
+    return visible
+
+
+def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -> tuple[RBM, int]:
+    """The arguments that all exact sums share."""
+    as_flag(force, "force")
+    as_callable(progress, "progress", "the fraction that is done")
+    return as_rbm(rbm, "rbm"), as_threads(n_threads)
+
+
+def pair_form(rbm: RBM) -> PairForm:
+    """A machine with a Gaussian layer, as its binary layer alone."""
+    refuse_large(rbm)
+    return PairForm.of(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+
+
+def kernel_arguments(
+    rbm: RBM,
+) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
+    """A machine as the kernels know it: arrays and levels, no names."""
+    refuse_large(rbm)
+    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
+
+
+def refuse_large(rbm: RBM) -> None:
+    """An error if the parameters are beyond those of which exact sums are true."""
+    largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
+    if largest > LARGEST_TERM:
+        raise ValueError(
+            f"`rbm` must have parameters of at most {LARGEST_TERM:g} for exact sums, got {largest:g}. Was it "
+            "trained with too large a learning rate?"
+        )

@@ -1,1 +1,0 @@
-"""The evidence: the numbers of the paper, and ours."""

@@ -1,0 +1,257 @@
+"""One run of training: what stays the same in it, and how a state follows from the one before."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._parallel import ONE_BLAS_THREAD
+from paramagnet.estimates import Estimate
+from paramagnet.exact.cost import estimate_seconds, sizes_of
+from paramagnet.exact.sums import log_partition
+from paramagnet.kernels.precision import InexactSumError
+from paramagnet.layout import Layout
+from paramagnet.learning.gradient import (
+    Exact,
+    GradientSettings,
+    data_moments,
+    model_moments,
+    sampled_moments,
+    start_chains,
+)
+from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.optimizers import Optimizer, OptimizerState, rate_at
+from paramagnet.learning.schedule import describe_rate
+from paramagnet.learning.state import Record, TrainState
+from paramagnet.sampling.annealing import estimate_log_partition
+from paramagnet.sampling.chains import Chains
+from paramagnet.sampling.devices import KERNELS
+from paramagnet.sampling.layer import LARGEST_DRAWN as LARGEST_SAMPLED
+from paramagnet.units import FloatArray, GaussianUnit, Unit
+
+if TYPE_CHECKING:
+    from paramagnet.sampling.torch_engine import TorchEngine
+
+SECONDS_CHEAP = 1.0  # an exact gradient, or ln Z, that takes no longer is the default
+LARGEST_NORM = 1e12  # norm beyond which the parameters have diverged
+
+Model = tuple[float, FloatArray]  # ln Z and the averages under the model, as one vector
+
+
+class DivergenceError(ArithmeticError):
+    """Training left the finite numbers; ``state`` is the last one that was finite."""
+
+    def __init__(self, message: str, state: TrainState) -> None:
+        super().__init__(message)
+        self.state = state
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made anew from `args` alone unless told otherwise, and a process pool whose worker
+        # raises one that cannot be made anew hangs.
+        return type(self), (self.args[0], self.state), self.__dict__
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """What stays the same during a run, and how a state follows from the one before."""
+
+    layout: Layout
+    points: FloatArray
+    points_and_ones: npt.NDArray[Any]  # float32 where gradients are sampled
+    held_out: FloatArray | None
+    gradient: GradientSettings
+    optimizer: Optimizer
+    batch_size: int
+    weight_decay: float
+    evaluated: frozenset[int]
+    engine: TorchEngine | None = None
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What another run must share to go on with a state of this one."""
+        return {
+            "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
+            "gradient": _describe(self.gradient, leave_out=("n_threads", "force")),
+            "optimizer": _describe(self.optimizer),
+            "batch_size": str(self.batch_size),
+            "weight_decay": repr(self.weight_decay),
+            "device": KERNELS if self.engine is None else self.engine.kind,
+        }
+
+    @property
+    def threads(self) -> AbstractContextManager[None]:
+        """BLAS keeps its own threads out of sampled updates: they would spin, for want of work, on the cores
+        of the chains.
+        """
+        return nullcontext() if isinstance(self.gradient, Exact) else ONE_BLAS_THREAD
+
+    def from_start(self, state: TrainState, epochs: int, rng: np.random.Generator) -> Iterator[TrainState]:
+        """The start itself, measured if wanted, then the steps from it; ``rng`` starts the chains."""
+        model = None
+        began = time.perf_counter()
+        if not isinstance(self.gradient, Exact):
+            chains = start_chains(self.gradient, self.layout, state.parameters, rng, self.engine)
+            state = replace(state, chains=chains, seconds=time.perf_counter() - began)
+        if 0 in self.evaluated:
+            log_z, model = self.log_partition(0, state.parameters, state.chains)
+            record = self.measure(0, state.parameters, log_z, math.nan, 0.0)
+            state = replace(state, records=(record,), seconds=time.perf_counter() - began)
+        yield state
+        yield from self.steps(state, epochs, model)
+
+    def steps(self, state: TrainState, epochs: int, model: Model | None) -> Iterator[TrainState]:
+        """The states after ``state``, one per update; ``model`` is the `average_model` of it, if known.
+
+        An epoch that is measured needs the model's averages at its end. The next update uses them again.
+        """
+        rng = np.random.Generator(np.random.PCG64())
+        rng.bit_generator.state = state.rng_state
+        n_batches = -(-len(self.points) // self.batch_size)
+        for epoch in range(state.epoch, epochs):
+            order = state.order
+            if n_batches > 1 and order is None:
+                order = rng.permutation(len(self.points))
+            rng_state = dict(rng.bit_generator.state)
+            for batch in range(state.batch, n_batches):
+                began = time.perf_counter()
+                points = self.batch(order, batch)
+                records, ended = state.records, batch + 1 == n_batches
+                try:
+                    with self.threads:
+                        chains, average = self.average_model(state, points, model)
+                        parameters, optimizer_state, slope = self.update(state, points, average)
+                    model = None
+                    if ended and epoch + 1 in self.evaluated:
+                        log_z, model = self.log_partition(epoch + 1, parameters, chains)
+                        spent = state.seconds + time.perf_counter() - began
+                        norm = float(np.linalg.norm(slope))
+                        records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
+                except InexactSumError as error:  # parameters too large for exact sums
+                    message = f"Training diverged in epoch {epoch + 1}. {error}"
+                    raise DivergenceError(message, state) from error
+                state = TrainState(
+                    layout=self.layout,
+                    parameters=parameters,
+                    optimizer_state=optimizer_state,
+                    epoch=epoch + 1 if ended else epoch,
+                    batch=0 if ended else batch + 1,
+                    order=None if ended else order,
+                    rng_state=rng_state,
+                    records=records,
+                    seconds=state.seconds + time.perf_counter() - began,
+                    settings=state.settings,
+                    chains=chains,
+                )
+                yield state
+
+    def average_model(
+        self, state: TrainState, points: npt.NDArray[Any], model: Model | None
+    ) -> tuple[Chains | None, FloatArray]:
+        """The averages under the model, and the chains they come from, if any.
+
+        ``model`` are the exact averages, if known.
+        """
+        if isinstance(self.gradient, Exact):
+            if model is None:
+                model = model_moments(self.layout, state.parameters, self.gradient.n_threads)
+            return None, model[1]
+        assert state.chains is not None
+        return sampled_moments(
+            self.gradient, self.layout, state.parameters, state.chains, points[:, :-1], self.engine
+        )
+
+    def average_data(self, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
+        """The averages over a batch."""
+        if self.engine is not None:
+            return self.engine.data_moments(self.layout, parameters, points)
+        return data_moments(self.layout, parameters, points, self.gradient.n_threads)
+
+    def log_partition(
+        self, epoch: int, parameters: FloatArray, chains: Chains | None
+    ) -> tuple[Estimate, Model | None]:
+        """``ln Z``; and where gradients are exact the averages under the model, which come with it."""
+        if isinstance(self.gradient, Exact):
+            model = model_moments(self.layout, parameters, self.gradient.n_threads)
+            return Estimate(model[0]), model
+        assert chains is not None
+        rbm = self.layout.machine(parameters)
+        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
+            return Estimate(log_partition(rbm)), None
+        rng = np.random.default_rng([chains.seed, epoch])  # so that measuring leaves the run as it is
+        device = KERNELS if self.engine is None else self.engine.name
+        return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads, device=device), None
+
+    def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
+        """The points of one batch, with their column of ones."""
+        if order is None:
+            return self.points_and_ones
+        chosen = order[batch * self.batch_size : (batch + 1) * self.batch_size]
+        return self.points_and_ones.take(chosen, axis=0)
+
+    def update(
+        self, state: TrainState, points: npt.NDArray[Any], model_average: FloatArray
+    ) -> tuple[FloatArray, OptimizerState, FloatArray]:
+        """The next parameters and optimizer state, and the gradient that led there."""
+        rate = rate_at(self.optimizer.learning_rate, state.update)
+        with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
+            slope = self.average_data(state.parameters, points)
+            slope -= model_average
+            direction, optimizer_state = self.optimizer.step(state.optimizer_state, slope)
+            parameters = rate * direction
+            parameters += state.parameters
+            if self.weight_decay:
+                n_weights = self.layout.n_weights
+                parameters[:n_weights] -= rate * self.weight_decay * state.parameters[:n_weights]
+            largest = LARGEST_NORM if isinstance(self.gradient, Exact) else LARGEST_SAMPLED
+            diverged = not parameters @ parameters < largest**2  # NaN is not smaller either
+        if diverged:
+            raise DivergenceError(
+                f"Training diverged: parameters are not finite, or beyond {largest:g}, after update "
+                f"{state.update + 1} (epoch {state.epoch + 1}). Try a smaller learning rate than {rate:g}, "
+                "or smaller initial weights.",
+                state,
+            )
+        parameters.setflags(write=False)
+        return parameters, optimizer_state, slope
+
+    def measure(
+        self, epoch: int, parameters: FloatArray, log_z: Estimate, gradient_norm: float, seconds: float
+    ) -> Record:
+        """The record of an epoch."""
+        rbm = self.layout.machine(parameters)
+        held_out = math.nan
+        if self.held_out is not None:
+            held_out = -mean_free_energy(rbm, self.held_out) - log_z.value
+        return Record(
+            epoch=epoch,
+            log_likelihood=-mean_free_energy(rbm, self.points) - log_z.value,
+            validation=held_out,
+            gradient_norm=gradient_norm,
+            weight_norm=float(np.linalg.norm(rbm.weights)),
+            seconds=seconds,
+            error=log_z.error,
+        )
+
+
+def _fingerprint(points: FloatArray, unit: Unit) -> str:
+    """A hash of the data."""
+    if isinstance(unit, GaussianUnit):
+        return hashlib.sha256(points.tobytes()).hexdigest()
+    return hashlib.sha256(np.packbits(points == unit.high).tobytes()).hexdigest()
+
+
+def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] = ()) -> str:
+    """Settings in words; "Exact" where nothing is to be said about them."""
+    names = [field.name for field in fields(settings) if field.name not in leave_out]
+    values = {name: getattr(settings, name) for name in names}
+    shown = {k: describe_rate(v) if k == "learning_rate" else repr(v) for k, v in values.items()}
+    text = ", ".join(f"{k}={v}" for k, v in shown.items())
+    return f"{type(settings).__name__}({text})" if text else type(settings).__name__

@@ -1,0 +1,200 @@
+"""The state of a training run, and its file.
+
+A state holds all that the next update depends on, the state of the random generator and the order of the
+points included, so a run that goes on from it equals one that was never interrupted, bit for bit, also in
+the middle of an epoch. Its file is safetensors with JSON in the metadata; nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._files import read_arrays, writable_target, write_arrays
+from paramagnet.layout import Layout
+from paramagnet.learning.optimizers import OptimizerState
+from paramagnet.rbm import RBM
+from paramagnet.sampling.chains import Chains
+from paramagnet.units import FloatArray, GaussianUnit, as_unit
+
+_FORMAT = "paramagnet.checkpoint"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured after an epoch; epoch 0 is the machine at the start.
+
+    Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
+    either, 0 where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
+    the root of the sum of the squared weights, ``seconds`` is the time spent training.
+    """
+
+    epoch: int
+    log_likelihood: float
+    validation: float
+    gradient_norm: float
+    weight_norm: float
+    seconds: float
+    error: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The records of a run as columns, one array for each field of `Record`."""
+
+    epoch: npt.NDArray[np.int64]
+    log_likelihood: FloatArray
+    validation: FloatArray
+    gradient_norm: FloatArray
+    weight_norm: FloatArray
+    seconds: FloatArray
+    error: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.epoch)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainState:
+    """Everything needed to go on with a run.
+
+    ``epoch`` counts complete epochs, ``batch`` the batches done of the one under way and ``order`` is that
+    epoch's order of the points. ``chains`` are those of a sampled gradient. ``settings`` describes data and
+    options; going on with others is refused.
+    """
+
+    layout: Layout
+    parameters: FloatArray
+    optimizer_state: OptimizerState
+    epoch: int
+    batch: int
+    order: npt.NDArray[np.int64] | None
+    rng_state: dict[str, Any]
+    records: tuple[Record, ...]
+    seconds: float
+    settings: dict[str, str]
+    chains: Chains | None = None
+
+    def __repr__(self) -> str:
+        return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
+
+    @property
+    def update(self) -> int:
+        """The number of updates so far."""
+        return self.optimizer_state.n_steps
+
+    @property
+    def rbm(self) -> RBM:
+        """The machine as it is now."""
+        return self.layout.machine(self.parameters)
+
+    @property
+    def history(self) -> History:
+        """The records so far as columns."""
+        columns = (
+            zip(*map(astuple, self.records), strict=True) if self.records else ((),) * len(fields(Record))
+        )
+        epoch, *others = columns
+        return History(np.array(epoch, dtype=np.int64), *(np.array(column, dtype=float) for column in others))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state to ``path``; a former file is replaced at once or not at all."""
+        arrays: dict[str, Any] = {"parameters": self.parameters}
+        arrays |= {f"slot{index}": slot for index, slot in enumerate(self.optimizer_state.slots)}
+        if self.records:
+            arrays["records"] = np.array([astuple(record) for record in self.records], dtype=np.float64)
+        if self.order is not None:
+            arrays["order"] = self.order.astype(np.float64)  # exact below 2**53
+        if self.chains is not None:
+            arrays["chains"] = self.chains.visible.astype(np.float64)
+        progress: dict[str, Any] = {
+            "n_visible": self.layout.n_visible,
+            "n_hidden": self.layout.n_hidden,
+            "visible": self.layout.visible.name,
+            "hidden": self.layout.hidden.name,
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "n_steps": self.optimizer_state.n_steps,
+            "rng_state": self.rng_state,
+            "seconds": self.seconds,
+            "settings": self.settings,
+        }
+        if self.chains is not None:
+            progress["chains"] = {"seed": self.chains.seed, "sweep": self.chains.sweep}
+        write_arrays(path, arrays, _FORMAT, {"state": json.dumps(progress, sort_keys=True)})
+
+
+def load_checkpoint(path: str | os.PathLike[str]) -> TrainState:
+    """The state that a run left at ``path``; pass it to `train` in place of a machine to go on with it."""
+    arrays, metadata = read_arrays(path, _FORMAT)
+    try:
+        state = _assemble(arrays, json.loads(metadata["state"]))
+        RBM(*state.layout.split(state.parameters))  # its constructor checks the numbers
+        return state
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"`path` is a damaged checkpoint: {path} ({error}).") from None
+
+
+def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainState:
+    visible, hidden = as_unit(content["visible"], "visible"), as_unit(content["hidden"], "hidden")
+    sizes = [as_count(content[name], name) for name in ("n_visible", "n_hidden")]
+    epoch, batch, n_steps = (
+        as_count(content[name], name, minimum=0) for name in ("epoch", "batch", "n_steps")
+    )
+    layout = Layout(sizes[0], sizes[1], visible, hidden)
+    slots = tuple(arrays[f"slot{index}"] for index in range(sum(name.startswith("slot") for name in arrays)))
+    for vector in (arrays["parameters"], *slots):
+        if vector.shape != (layout.size,):
+            raise ValueError(f"vectors must have {layout.size} entries, got shape {vector.shape}")
+        vector.setflags(write=False)
+    np.random.PCG64().state = content["rng_state"]  # raises where it is none
+    order = arrays["order"].astype(np.int64) if "order" in arrays else None
+    if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
+        raise ValueError("the order of the points is no permutation")
+    chains = None
+    if "chains" in content:
+        states = arrays["chains"].reshape(-1, layout.n_visible)
+        gaussian = isinstance(layout.visible, GaussianUnit)
+        if not (np.isfinite(states) if gaussian else np.isin(states, layout.visible.levels)).all():
+            raise ValueError("the chains hold other values than those of the visible units")
+        address = content["chains"]
+        seed, sweep = (as_count(address[name], name, minimum=0) for name in ("seed", "sweep"))
+        chains = Chains.at(states, seed, sweep)
+    return TrainState(
+        layout=layout,
+        parameters=arrays["parameters"],
+        optimizer_state=OptimizerState(n_steps, slots),
+        epoch=epoch,
+        batch=batch,
+        order=order,
+        rng_state=dict(content["rng_state"]),
+        records=tuple(Record(int(row[0]), *map(float, row[1:])) for row in arrays.get("records", ())),
+        seconds=float(content["seconds"]),
+        settings={str(name): str(value) for name, value in content["settings"].items()},
+        chains=chains,
+    )
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where to keep the state of a run, and how often.
+
+    It is written every ``seconds``, at the end, and on the way out of an error or an interruption.
+    """
+
+    path: str | os.PathLike[str]
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        as_positive(as_real(self.seconds, "seconds"), "seconds", zero=True)
+
+    def check(self) -> Path:
+        """The file to be written; an error if it cannot be."""
+        return writable_target(self.path)

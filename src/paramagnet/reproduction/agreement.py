@@ -1,0 +1,211 @@
+"""Whether a table of ours says what the paper's says.
+
+What is compared is the difference of a cell to the beta_max row of its column, ours against the paper's. They
+agree where they are no further apart than
+
+- twice the combined standard error: ours of the difference over the trials that both cells share (they saw
+  the same points in the same order), and the paper's, ``std/sqrt(trials)`` of either cell;
+- plus 0.01, for the two decimals that the paper prints;
+- plus, for the toy data, which the paper drew once, twice the spread of that difference over other draws of
+  the data.
+
+With fewer than three trials of ours the paper's standard deviations stand for ours. Misprints are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from paramagnet.reproduction.paper import PaperLogLikelihood, PaperTable, misprint_of
+from paramagnet.reproduction.paper_tables import paper_cells
+from paramagnet.sweeps.groups import (
+    BETA_MAX,
+    Runs,
+    Start,
+    Trial,
+    group_runs,
+    paired_difference,
+    summarize_trials,
+    values_at,
+)
+from paramagnet.sweeps.results_table import Column
+from paramagnet.sweeps.store import RunRecord
+
+ROUNDING = 0.01
+FEWEST_TRIALS = 3
+
+Spreads = Mapping[tuple[Start, Column], float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One cell: its difference to the beta_max row, ours and the paper's, and how far apart they may be."""
+
+    start: Start
+    column: Column
+    ours: float
+    paper: float
+    error: float
+    spread: float
+    n_trials: int
+
+    @property
+    def gap(self) -> float:
+        """Ours minus the paper's."""
+        return self.ours - self.paper
+
+    @property
+    def tolerance(self) -> float:
+        """How far apart the two may be."""
+        return 2.0 * self.error + ROUNDING + 2.0 * self.spread
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they are no further apart; a difference that is not finite agrees with nothing."""
+        return abs(self.gap) <= self.tolerance + 1e-12
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where beta_max stands among the gains of a column; 1 is best, None where a gain was not run."""
+
+    column: Column
+    ours: int | None
+    paper: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparisons of one table, and what could not be compared."""
+
+    table: PaperTable
+    comparisons: tuple[Comparison, ...]
+    ranks: tuple[Rank, ...]
+    missing: tuple[tuple[Start, Column], ...]
+    misprints: tuple[PaperLogLikelihood, ...]
+    n_datasets: int = 0
+
+    @property
+    def n_agreeing(self) -> int:
+        """How many cells agree."""
+        return sum(comparison.agrees for comparison in self.comparisons)
+
+    @property
+    def differing(self) -> tuple[Comparison, ...]:
+        """Those that do not, the furthest apart first, in units of what is allowed."""
+        apart = [comparison for comparison in self.comparisons if not comparison.agrees]
+        return tuple(sorted(apart, key=lambda c: abs(c.gap) / c.tolerance, reverse=True))
+
+    @property
+    def share(self) -> float:
+        """The share of cells that agree; NaN where nothing can be compared."""
+        return self.n_agreeing / len(self.comparisons) if self.comparisons else math.nan
+
+
+def judge_table(
+    table: PaperTable, runs: Runs, *, spreads: Spreads | None = None, n_datasets: int = 0
+) -> Verdict:
+    """Compare one table with the paper's.
+
+    Parameters
+    ----------
+    table : which
+    runs : ours, by setting and start
+    spreads : the standard deviation over draws of the data of a cell's difference to beta_max, see
+        `dataset_spreads`; None allows nothing for it
+    n_datasets : how many draws ``spreads`` rests on
+    """
+    printed = paper_cells(table.key)
+    comparisons, missing, misprints = [], [], []
+    for (start, column), cell in printed.items():
+        starts = runs.get(column.setting, {})
+        mine = values_at(starts.get(start, ()), column.epoch)
+        if not mine:
+            missing.append((start, column))
+        if misprint_of(cell):
+            misprints.append(cell)
+        elif start != BETA_MAX:
+            reference = values_at(starts.get(BETA_MAX, ()), column.epoch)
+            if mine and reference:
+                spread = (spreads or {}).get((start, column), 0.0)
+                beside = (cell, printed[BETA_MAX, column])
+                comparisons.append(_compare(start, column, mine, reference, beside, spread, table.n_trials))
+    columns = dict.fromkeys(column for _, column in printed)
+    ranks = tuple(_rank(column, runs, printed) for column in columns)
+    return Verdict(table, tuple(comparisons), ranks, tuple(missing), tuple(misprints), n_datasets)
+
+
+def _compare(
+    start: Start,
+    column: Column,
+    mine: Mapping[Trial, float],
+    reference: Mapping[Trial, float],
+    beside: tuple[PaperLogLikelihood, PaperLogLikelihood],
+    spread: float,
+    n_paper: int,
+) -> Comparison:
+    cell, cell_of_beta_max = beside
+    variance = cell.std**2 + cell_of_beta_max.std**2
+    paired = paired_difference(mine, reference)
+    if paired.n_finite >= FEWEST_TRIALS:
+        difference, ours, n_trials = paired.mean, paired.error**2, paired.n_finite
+    else:
+        first, second = summarize_trials(mine.values()), summarize_trials(reference.values())
+        difference, n_trials = first.mean - second.mean, min(first.n_finite, second.n_finite)
+        ours = variance / n_trials if n_trials else math.nan
+    error = math.sqrt(ours + variance / n_paper)
+    return Comparison(start, column, difference, cell.mean - cell_of_beta_max.mean, error, spread, n_trials)
+
+
+def _rank(column: Column, runs: Runs, printed: Mapping[tuple[Start, Column], PaperLogLikelihood]) -> Rank:
+    """By values rounded as the paper prints them, so that ties are ties in both."""
+    paper = {start: cell.mean for (start, where), cell in printed.items() if where == column}
+    starts = runs.get(column.setting, {})
+    means = {
+        start: round(summarize_trials(values_at(starts.get(start, ()), column.epoch).values()).mean, 2)
+        for start in paper
+    }
+    ours = None if any(math.isnan(mean) for mean in means.values()) else _place(means)
+    return Rank(column, ours, _place(paper))
+
+
+def _place(values: Mapping[Start, float]) -> int:
+    return 1 + sum(value > values[BETA_MAX] for value in values.values())
+
+
+def dataset_spreads(
+    records: Iterable[RunRecord], n_datasets: int
+) -> tuple[dict[tuple[Start, Column], float], int]:
+    """How much the difference of a cell to beta_max varies from one draw of the data to another.
+
+    ``records`` are runs on ``n_datasets`` draws; trial ``t`` learned draw ``t % n_datasets``. The result is
+    the standard deviation of the difference over draws for every cell, and the number of draws that have
+    runs. What the trials of a draw scatter by themselves is taken off where a draw has several.
+    """
+    by_draw: dict[int, list[RunRecord]] = {}
+    for record in records:
+        by_draw.setdefault(record.trial % n_datasets, []).append(record)
+    differences: dict[tuple[Start, Column], list[tuple[float, float]]] = {}
+    for _, part in sorted(by_draw.items()):
+        for setting, starts in group_runs(part).items():
+            epochs = {epoch for record in starts.get(BETA_MAX, ()) for epoch in record.epochs}
+            for start in starts.keys() - {BETA_MAX}:
+                for epoch in epochs:
+                    paired = paired_difference(
+                        values_at(starts[start], epoch), values_at(starts[BETA_MAX], epoch)
+                    )
+                    if paired.n_finite:
+                        where = (start, Column(setting, epoch))
+                        noise = paired.error**2 if paired.n_finite > 1 else 0.0
+                        differences.setdefault(where, []).append((paired.mean, noise))
+    spreads = {where: _between(pairs) for where, pairs in differences.items() if len(pairs) > 1}
+    return spreads, len(by_draw)
+
+
+def _between(pairs: list[tuple[float, float]]) -> float:
+    means, noises = np.array(pairs).T
+    return float(np.sqrt(max(0.0, means.var(ddof=1) - noises.mean())))

@@ -1,0 +1,84 @@
+"""[Y25] section 4, Tables 1 to 9, with our values beside the paper's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from paramagnet.reproduction.paper import (
+    PaperLogLikelihood,
+    PaperTable,
+    read_log_likelihoods,
+)
+from paramagnet.sweeps.groups import (
+    BETA_MAX,
+    GAINS,
+    RIVALS,
+    Runs,
+    Setting,
+    Start,
+)
+from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
+
+
+def paper_cells(key: str) -> dict[tuple[Start, Column], PaperLogLikelihood]:
+    """The cells of the paper's table ``key``."""
+    found = {}
+    for cell in read_log_likelihoods():
+        if cell.table == key:
+            setting = Setting(cell.dataset, cell.n_visible, cell.n_hidden, "spin", cell.hidden, cell.c)
+            found[Start(gain=cell.gain), Column(setting, cell.epoch)] = cell
+    return found
+
+
+def _columns_of(printed: Iterable[tuple[Start, Column]]) -> tuple[Column, ...]:
+    """In the order of the paper."""
+    return tuple(sorted({column for _, column in printed}, key=lambda column: (-column.setting.c, column)))
+
+
+def paper_table(table: PaperTable, runs: Runs) -> ResultsTable:
+    """One of the paper's tables with our values; for the toy data the common offset is found and noted."""
+    printed = paper_cells(table.key)
+    columns = _columns_of(printed)
+    rows = [Start(gain=gain) for gain in GAINS]
+    title = f"{table.title}: training log-likelihoods"
+    made = make_table(table.key, title, runs, rows, columns, paper=printed)
+    if table.dataset == "toy" and not made.empty:
+        made = replace(made, offset=common_offset(made))
+    return made
+
+
+def common_offset(table: ResultsTable) -> float:
+    """The median of ours minus the paper's over all cells that have both: the effect of another draw."""
+    gaps = [
+        cell.ours.mean - cell.paper.mean
+        for cell in table.cells.values()
+        if cell.paper is not None and not cell.misprint and math.isfinite(cell.ours.mean)
+    ]
+    return float(np.median(gaps)) if gaps else 0.0
+
+
+def rivals_table(table: PaperTable, runs: Runs) -> ResultsTable:
+    """The same settings from the weights that people use otherwise, beside beta_max."""
+    columns = _columns_of(paper_cells(table.key))
+    rows = [BETA_MAX, *(Start(scheme) for scheme in RIVALS)]
+    title = f"{table.title}: other schemes"
+    return make_table(f"{table.key}_rivals", title, runs, rows, columns, notes=_as_measured(table))
+
+
+def held_out_table(table: PaperTable, runs: Runs) -> ResultsTable:
+    """Log-likelihoods of points that were not learned; the paper has none."""
+    columns = _columns_of(paper_cells(table.key))
+    starts = {start for column in columns for start in runs.get(column.setting, {})}
+    rows = [Start(gain=gain) for gain in GAINS] + [Start(scheme) for scheme in RIVALS]
+    rows = [row for row in rows if row in starts] or rows
+    title = f"{table.title}: held-out points"
+    notes = _as_measured(table)
+    return make_table(f"{table.key}_held_out", title, runs, rows, columns, field="held_out", notes=notes)
+
+
+def _as_measured(table: PaperTable) -> tuple[str, ...]:
+    return ("As measured: nothing is taken off.",) if table.dataset == "toy" else ()

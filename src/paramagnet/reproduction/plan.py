@@ -1,0 +1,79 @@
+"""What `paramagnet reproduce` runs, in which order.
+
+A stage is a specification, a part of it (the paper's cells, the rivals, other starts, or all) and the most
+trials. A plan is followed from the beginning each time, and what is done is skipped: first what the report
+needs of everything, then the paper's number of trials.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paramagnet.sweeps.spec import Spec
+
+
+class Stage(NamedTuple):
+    """Part of a specification; ``trials`` None takes the paper's number."""
+
+    spec: str
+    part: str
+    trials: int | None = None
+
+
+TOY = ("toy_spin", "toy_bit_c0", "toy_bit_c5")
+TOY_DATASETS = ("toy_spin_datasets", "toy_bit_datasets")
+DRYBEAN = ("drybean_spin", "drybean_bit")
+ULC = ("ulc_spin", "ulc_bit")
+MNIST = ("mnist_spin", "mnist_bit")
+FIGURES = ("drybean_long",)
+QUICK_TRIALS = {"exact": 2, "pcd": 1}
+
+
+def _stages(specs: tuple[str, ...], part: str, trials: int | None = None) -> tuple[Stage, ...]:
+    return tuple(Stage(spec, part, trials) for spec in specs)
+
+
+PLANS: dict[str, tuple[Stage, ...]] = {
+    "toy": (*_stages(TOY, "paper"), *_stages(TOY_DATASETS, "paper"), *_stages(TOY, "rivals")),
+    "drybean": (*_stages(DRYBEAN, "paper"), *_stages(DRYBEAN, "rivals")),
+    "ulc": (*_stages(ULC, "paper"), *_stages(ULC, "rivals")),
+    "mnist": (*_stages(MNIST, "paper"), *_stages(MNIST, "rivals")),
+    "figures": _stages(FIGURES, "paper"),
+}
+PLANS["all"] = (
+    # What every table and figure needs at least ...
+    *_stages(TOY, "paper"),
+    *_stages(TOY_DATASETS, "paper"),
+    *_stages(DRYBEAN, "paper", 30),
+    *_stages(FIGURES, "paper", 30),
+    *_stages(TOY, "rivals", 30),
+    *_stages(DRYBEAN, "rivals", 30),
+    *_stages(ULC, "paper", 2),
+    *_stages(ULC, "rivals", 2),
+    Stage("mnist_spin", "all", 1),
+    Stage("mnist_bit", "paper", 1),
+    # ... then the paper's number of trials.
+    *(stage for name in ("drybean", "figures", "toy", "ulc", "mnist") for stage in PLANS[name]),
+)
+
+
+def shorten(stages: tuple[Stage, ...], *, trials: int | None, quick: bool) -> tuple[Stage, ...]:
+    """The stages with at most ``trials``; ``quick`` leaves out all but the paper's own cells and numbers them
+    few (see `quick_trials`). A user's own specification keeps all its cells.
+    """
+    if quick:
+        stages = tuple(s for s in stages if s.part != "rivals" and s.spec not in TOY_DATASETS)
+        stages = tuple(
+            dict.fromkeys(Stage(s.spec, "all" if s.spec.endswith(".toml") else "paper") for s in stages)
+        )
+    limit = float("inf") if trials is None else trials
+    shortened = (
+        stage if trials is None or (stage.trials or limit) < limit else stage._replace(trials=trials)
+        for stage in stages
+    )
+    return tuple(dict.fromkeys(shortened))
+
+
+def quick_trials(spec: Spec) -> int:
+    """How many trials give a first look: two where gradients are exact, else one."""
+    return QUICK_TRIALS[spec.learning.gradient]

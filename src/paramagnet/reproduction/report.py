@@ -1,0 +1,220 @@
+"""The report: what was run, every table and figure beside the paper's, verdicts, misprints, and gaps.
+
+Everything in it comes from the records; nothing is filled in where there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from paramagnet._files import write_atomically
+from paramagnet.reproduction.agreement import Verdict, dataset_spreads, judge_table
+from paramagnet.reproduction.annealing_check import AnnealingCheck, check_sheet
+from paramagnet.reproduction.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
+from paramagnet.reproduction.document import write_markdown as write_document
+from paramagnet.reproduction.paper import PAPER_TABLES, PaperTable
+from paramagnet.reproduction.paper_specs import find_spec, paper_specs
+from paramagnet.reproduction.paper_tables import held_out_table, rivals_table
+from paramagnet.reproduction.sections import (
+    Blocks,
+    draws_section,
+    figure_sections,
+    judged_table,
+    own_names,
+    own_sweeps,
+    table_sections,
+)
+from paramagnet.reproduction.wording import (
+    AGREEMENT_RULE,
+    describe_runs,
+    is_about_draws,
+    list_misprints,
+    list_missing,
+    span,
+)
+from paramagnet.sweeps.groups import Runs, Start, group_runs
+from paramagnet.sweeps.results_table import Column, to_sheet
+from paramagnet.sweeps.sheet import Sheet, plain_sheet
+from paramagnet.sweeps.store import RunRecord
+from paramagnet.sweeps.sweep_sheets import sweep_sheets
+from paramagnet.sweeps.text_tables import to_csv, to_latex
+
+
+def judge_results(records: Sequence[RunRecord]) -> tuple[Verdict, ...]:
+    """The verdicts on all tables of the paper."""
+    spreads, n_datasets = _spreads(records)
+    verdicts = []
+    for table in PAPER_TABLES:
+        runs = _runs_of(records, table)
+        if table.dataset == "toy":
+            verdicts.append(judge_table(table, runs, spreads=spreads, n_datasets=n_datasets))
+        else:
+            verdicts.append(judge_table(table, runs))
+    return tuple(verdicts)
+
+
+def _spreads(records: Sequence[RunRecord]) -> tuple[dict[tuple[Start, Column], float], int]:
+    spreads: dict[tuple[Start, Column], float] = {}
+    n_draws = 0
+    for name in filter(is_about_draws, paper_specs()):
+        part = [record for record in records if record.sweep == name]
+        if part:
+            found, count = dataset_spreads(part, find_spec(name).data.datasets)
+            spreads |= found
+            n_draws = max(n_draws, count)
+    return spreads, n_draws
+
+
+def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:
+    """The runs of a table: of its own specification, as that is now."""
+    settings = {"", find_spec(table.sweep).settings}
+    return group_runs(r for r in records if r.table == table.key and r.settings in settings)
+
+
+def make_report(
+    records: Sequence[RunRecord],
+    *,
+    notes: str = "",
+    checks: Sequence[AnnealingCheck] = (),
+    figures: bool = True,
+) -> Document:
+    """The report on these records.
+
+    Parameters
+    ----------
+    records : of any sweeps
+    notes : findings in plain Markdown, put before the tables
+    checks : of mAIS
+    figures : whether to draw; needs matplotlib
+    """
+    if not records:
+        raise ValueError("`records` must hold at least one run, got none.")
+    verdicts = judge_results(records)
+    shown = [verdict for verdict in verdicts if _runs_of(records, verdict.table)]
+    sheet, bullets = describe_runs(records)
+    sections = [_summary(shown), *parse_notes(notes), Section("What was run", (sheet, Bullets(bullets)))]
+    for verdict in shown:
+        sections += table_sections(verdict, _runs_of(records, verdict.table), figures)
+    if figures and any(record.sweep in paper_specs() for record in records):
+        sections += figure_sections(records)
+    sections += draws_section(records)
+    if checks:
+        words = "The paper's own check of its log-likelihoods, repeated on trained machines."
+        sections.append(Section("Check of mAIS", (Paragraph(words), check_sheet(checks))))
+    sections += own_sweeps(records, figures)
+    sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
+    missing = list_missing(verdicts, records)
+    nothing = Paragraph("Nothing: every cell and figure has the paper's number of trials.")
+    sections.append(Section("What is missing", (Bullets(missing),) if missing else (nothing,)))
+    return Document(
+        "Dataset-free initial weights of restricted Boltzmann machines: a reproduction",
+        "Every table and figure of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization "
+        "on Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again "
+        "with paramagnet. Made from records by `paramagnet report`.",
+        tuple(sections),
+    )
+
+
+def _summary(verdicts: Sequence[Verdict]) -> Section:
+    blocks: Blocks = []
+    compared = sum(len(verdict.comparisons) for verdict in verdicts)
+    if compared:
+        agreeing = sum(verdict.n_agreeing for verdict in verdicts)
+        blocks.append(
+            Paragraph(
+                f"**{agreeing} of {compared}** differences between a cell and the β_max row agree with the "
+                f"paper's ({100 * agreeing / compared:.1f} %). The paper's nine tables hold 276 of them."
+            )
+        )
+    if verdicts:
+        blocks.append(_verdict_sheet(verdicts))
+        blocks.append(Paragraph(AGREEMENT_RULE))
+    else:
+        blocks.append(Paragraph("No run belongs to a table of the paper, so there is nothing to compare."))
+    return Section("Verdict", tuple(blocks))
+
+
+def _verdict_sheet(verdicts: Sequence[Verdict]) -> Sheet:
+    rows = []
+    for verdict in verdicts:
+        counts = [comparison.n_trials for comparison in verdict.comparisons]
+        last_epoch = max(rank.column.epoch for rank in verdict.ranks)
+        last = [rank for rank in verdict.ranks if rank.column.epoch == last_epoch]
+        rows.append(
+            (
+                f"{verdict.table.number}",
+                verdict.table.title,
+                span(counts),
+                f"{verdict.table.n_trials}",
+                f"{verdict.n_agreeing} / {len(verdict.comparisons)}",
+                "-" if math.isnan(verdict.share) else f"{100 * verdict.share:.0f} %",
+                _count_ranks([rank.ours for rank in last if rank.ours is not None]),
+                _count_ranks([rank.paper for rank in last]),
+            )
+        )
+    heading = (
+        "Table", "data and machine", "trials", "paper's trials", "agreeing", "share", "rank of β_max",
+        "paper's rank",
+    )  # fmt: skip
+    note = "Ranks are among the five gains after the last epoch, one for each setting; equals share a rank."
+    return plain_sheet("verdicts", "Agreement with the paper, table by table", heading, rows, (note,))
+
+
+def _count_ranks(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks)) or "-"
+
+
+def sheets_of(records: Sequence[RunRecord], sweeps: Sequence[str]) -> list[Sheet]:
+    """The tables of these sweeps that have runs, as text: first the paper's, then those of other sweeps."""
+    found = []
+    for verdict in judge_results(records):
+        runs = _runs_of(records, verdict.table)
+        if runs and verdict.table.sweep in sweeps:
+            sheet = to_sheet(judged_table(verdict, runs))
+            found.append(replace(sheet, title=f"Table {verdict.table.number}. {sheet.title}"))
+    for name in own_names(records):
+        if name in sweeps:
+            found += sweep_sheets(records, name)
+    return found
+
+
+def write_report(
+    records: Sequence[RunRecord],
+    *,
+    page: str | Path | None = None,
+    markdown: str | Path | None = None,
+    notes: str = "",
+    checks: Sequence[AnnealingCheck] = (),
+    figures: bool = True,
+) -> None:
+    """Write the report as one HTML page, as Markdown with figures beside it, or both."""
+    document = make_report(records, notes=notes, checks=checks, figures=figures)
+    if page is not None:
+        write_atomically(page, to_page(document).encode())
+    if markdown is not None:
+        write_document(document, Path(markdown))
+
+
+def write_tables(records: Sequence[RunRecord], folder: str | Path) -> list[Path]:
+    """Write every table that has runs as ``.tex`` and ``.csv`` to ``folder``; the files written."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for verdict in judge_results(records):
+        runs = _runs_of(records, verdict.table)
+        if not runs:
+            continue
+        tables = (
+            judged_table(verdict, runs),
+            rivals_table(verdict.table, runs),
+            held_out_table(verdict.table, runs),
+        )
+        for table in tables:
+            stem = f"table{verdict.table.number}{table.key.removeprefix(verdict.table.key)}"
+            for name, text in ((f"{stem}.tex", to_latex(to_sheet(table))), (f"{stem}.csv", to_csv(table))):
+                (target / name).write_text(text, encoding="utf-8")
+                written.append(target / name)
+    return written

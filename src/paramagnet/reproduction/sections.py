@@ -1,0 +1,207 @@
+"""Sections of the report: one table of the paper, the figures, sweeps of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paramagnet.reproduction.agreement import FEWEST_TRIALS, Verdict
+from paramagnet.reproduction.document import Bullets, Drawing, Paragraph, Section
+from paramagnet.reproduction.figures import draw_base_patterns, draw_layer_correlation, draw_long_run
+from paramagnet.reproduction.paper import PAPER_TABLES
+from paramagnet.reproduction.paper_specs import find_spec, paper_specs
+from paramagnet.reproduction.paper_tables import held_out_table, paper_cells, paper_table, rivals_table
+from paramagnet.reproduction.wording import LONG_RUN, describe_spec, is_about_draws
+from paramagnet.sweeps.curves import draw_learning_curves
+from paramagnet.sweeps.groups import BETA_MAX, RIVALS, Runs, Setting, group_runs, summarize_trials, values_at
+from paramagnet.sweeps.results_table import Column, ResultsTable, make_table, to_sheet
+from paramagnet.sweeps.sheet import Line, Sheet, plain_sheet, std_text
+from paramagnet.sweeps.store import RunRecord
+from paramagnet.sweeps.sweep_sheets import sweep_sheets, versions_of
+
+Blocks = list[Paragraph | Bullets | Drawing | Sheet]
+_MOST_PANELS = 4
+
+
+def judged_table(verdict: Verdict, runs: Runs) -> ResultsTable:
+    """The table of a verdict, with the cells marked that differ."""
+    return paper_table(verdict.table, runs).mark_differing((c.start, c.column) for c in verdict.differing)
+
+
+def table_sections(verdict: Verdict, runs: Runs, figures: bool) -> list[Section]:
+    """A table of the paper, the verdict on it, its curves; the rivals; held-out points."""
+    table = verdict.table
+    made = judged_table(verdict, runs)
+    blocks: Blocks = [Paragraph(describe_spec(find_spec(table.sweep))), to_sheet(made)]
+    blocks.append(Paragraph(_verdict_words(verdict)))
+    if verdict.differing:
+        blocks.append(_differing_sheet(verdict))
+    blocks.append(_rank_sheet(verdict, made))
+    settings = [setting for setting in dict.fromkeys(c.setting for c in made.columns) if setting in runs]
+    if figures and settings:
+        caption = (
+            f"Learning curves, {table.title}. Above: training log-likelihood, mean and standard deviation "
+            "over trials; the frame ends a little below the log-likelihood of independent units. Below: "
+            "difference to β_max over the same trials, with two standard errors; the frame leaves out what "
+            "is far behind."
+        )
+        blocks.append(Drawing(f"curves-{table.sweep}", draw_learning_curves(runs, settings), caption))
+    sections = [Section(f"Table {table.number}: {table.title}", tuple(blocks))]
+    rivals, held_out = rivals_table(table, runs), held_out_table(table, runs)
+    if any(cell.ours.n_trials for (start, _), cell in rivals.cells.items() if start.scheme in RIVALS):
+        words = Paragraph("The weights that one would otherwise pick, in the same settings.")
+        title = f"Table {table.number}: other initial weights"
+        sections.append(Section(title, (words, to_sheet(rivals)), 3))
+    if any(cell.ours.n_finite for cell in held_out.cells.values()):
+        words = Paragraph("Log-likelihood of points that were not learned; the paper has none.")
+        title = f"Table {table.number}: held-out points"
+        sections.append(Section(title, (words, to_sheet(held_out)), 3))
+    return sections
+
+
+def _verdict_words(verdict: Verdict) -> str:
+    if not verdict.comparisons:
+        return "Nothing can be compared: the β_max row or all others were not run."
+    words = (
+        f"**{verdict.n_agreeing} of {len(verdict.comparisons)}** differences to the β_max row agree with the "
+        f"paper's ({100 * verdict.share:.0f} %)."
+    )
+    if verdict.misprints:
+        words += f" {len(verdict.misprints)} cells are misprints in the paper and are left out."
+    if verdict.table.dataset == "toy":
+        words += (
+            f" The spread over {verdict.n_datasets} draws of the data is allowed for."
+            if verdict.n_datasets
+            else " There are no runs on other draws of the data, so nothing is allowed for the paper's draw."
+        )
+    few = sum(comparison.n_trials < FEWEST_TRIALS for comparison in verdict.comparisons)
+    if few:
+        words += f" In {few} of them we have fewer than three trials, and the paper's spread stands for ours."
+    return words
+
+
+def _differing_sheet(verdict: Verdict) -> Sheet:
+    rows = [
+        (
+            c.start.label,
+            c.column.setting.label,
+            f"{c.column.epoch}",
+            f"{c.ours:+.3f}",
+            f"{c.paper:+.2f}",
+            f"{c.gap:+.3f}",
+            f"{c.tolerance:.3f}",
+            f"{abs(c.gap) / c.tolerance:.1f}",
+        )
+        for c in verdict.differing
+    ]
+    heading = (
+        "start",
+        "setting",
+        "epoch",
+        "ours minus β_max",
+        "paper",
+        "apart",
+        "allowed",
+        "apart / allowed",
+    )
+    title = "Differences to the β_max row that do not agree, the furthest first"
+    return plain_sheet(f"{verdict.table.key}_differing", title, heading, rows)
+
+
+def _rank_sheet(verdict: Verdict, table: ResultsTable) -> Sheet:
+    ranks = {rank.column: rank for rank in verdict.ranks}
+    sheet = to_sheet(table)
+    ours = tuple((Line("-" if ranks[c].ours is None else str(ranks[c].ours)),) for c in table.columns)
+    paper = tuple((Line(str(ranks[c].paper), quiet=True),) for c in table.columns)
+    title = "Rank of β_max among the five gains"
+    rows = (("ours", ours), ("paper", paper))
+    return Sheet(f"{table.key}_ranks", title, "", sheet.columns, rows, sheet.groups)
+
+
+def draws_section(records: Sequence[RunRecord]) -> list[Section]:
+    """Whether the paper drew its toy data once or in every trial, by the spread over trials."""
+    draws = group_runs(record for record in records if is_about_draws(record.sweep))
+    rows = []
+    for table in (table for table in PAPER_TABLES if table.dataset == "toy"):
+        runs = group_runs(record for record in records if record.table == table.key)
+        for (start, column), cell in paper_cells(table.key).items():
+            if start != BETA_MAX or column.epoch != max(find_spec(table.sweep).measurement.epochs):
+                continue
+            once = summarize_trials(
+                values_at(runs.get(column.setting, {}).get(start, ()), column.epoch).values()
+            )
+            anew = summarize_trials(
+                values_at(draws.get(column.setting, {}).get(start, ()), column.epoch).values()
+            )
+            if anew.n_finite > 1:
+                texts = [std_text(spread) for spread in (cell.std, once.std, anew.std)]
+                rows.append((f"{table.number}", column.setting.label, *texts, f"{anew.n_finite}"))
+    if not rows:
+        return []
+    words = Paragraph(
+        "The paper does not say whether the toy data were drawn once for all trials or anew in each. The "
+        "spread of the log-likelihood over trials tells the two apart: the paper's is to be compared with "
+        "ours on one draw, and with ours on several."
+    )
+    heading = ("Table", "setting", "paper", "ours, one draw", "ours, several draws", "trials over draws")
+    title = "Standard deviation over trials, β_max, after the last epoch"
+    sheet = plain_sheet("draws", title, heading, rows)
+    return [Section("The toy data: drawn once, or in every trial?", (words, sheet))]
+
+
+def figure_sections(records: Sequence[RunRecord]) -> list[Section]:
+    """The four figures of the paper; the last one where there are records for it."""
+    bit = (
+        "Figure 1. Layer correlation against β for bit hidden units: its slope in the visible bias, the "
+        "correlation itself being zero by symmetry. Dots: β_max."
+    )
+    spin = "Figure 2. Layer correlation for spin hidden units at small biases; it peaks at the transition."
+    patterns = "Figure 3. The four base patterns of the toy data, (a) to (d) as in the paper; dark is +1."
+    sections = [
+        Section(
+            "Figures 1 and 2: layer correlation",
+            (
+                Drawing("layer-correlation-bit", draw_layer_correlation("bit"), bit),
+                Drawing("layer-correlation-spin", draw_layer_correlation("spin"), spin),
+            ),
+        ),
+        Section("Figure 3: base patterns", (Drawing("base-patterns", draw_base_patterns(), patterns),)),
+    ]
+    runs = group_runs(record for record in records if record.sweep == LONG_RUN)
+    for setting, starts in runs.items():
+        if len(starts) > 1:
+            counts = sorted({len(part) for part in starts.values()})
+            trials = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+            caption = (
+                f"Figure 4. Dry Bean, {setting.label}: log-likelihood of β_max minus that of another gain, "
+                f"for long. {trials} trials (the paper: 100); bands are two standard errors of the paired "
+                "difference. Larger differences early on are outside the frame."
+            )
+            drawing = Drawing("long-run", draw_long_run(runs, setting), caption)
+            sections.append(Section("Figure 4: learning for long", (drawing, _long_run_sheet(runs, setting))))
+    return sections
+
+
+def _long_run_sheet(runs: Runs, setting: Setting) -> Sheet:
+    columns = [Column(setting, epoch) for epoch in find_spec(LONG_RUN).measurement.epochs]
+    return to_sheet(make_table("long_run", "Dry Bean for long", runs, sorted(runs[setting]), columns))
+
+
+def own_names(records: Sequence[RunRecord]) -> list[str]:
+    """The sweeps that belong to no table or figure of the paper."""
+    return sorted({record.sweep for record in records} - set(paper_specs()))
+
+
+def own_sweeps(records: Sequence[RunRecord], figures: bool) -> list[Section]:
+    """Sweeps that belong to no table or figure of the paper."""
+    sections = []
+    for name in own_names(records):
+        blocks: Blocks = list(sweep_sheets(records, name))
+        n_sheets = len(blocks)
+        for version, runs in versions_of(records, name) if figures else ():
+            shown = sorted(runs)
+            for first in range(0, len(shown), _MOST_PANELS):
+                figure = draw_learning_curves(runs, shown[first : first + _MOST_PANELS])
+                caption = f"Learning curves of {name}{version}. Bands as in the figures of the tables."
+                blocks.append(Drawing(f"curves-{name}-{len(blocks) - n_sheets + 1}", figure, caption))
+        sections.append(Section(f"Sweep {name}", tuple(blocks)))
+    return sections

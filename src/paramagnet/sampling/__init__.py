@@ -1,0 +1,1 @@
+"""Chains of states, annealing, and where they run."""

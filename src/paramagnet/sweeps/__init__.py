@@ -1,0 +1,1 @@
+"""Sweeps: experiments of many runs, anybody's; specification in, records and tables out."""

@@ -1,0 +1,1 @@
+"""What the theory needs of one layer, by unit type."""

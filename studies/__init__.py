@@ -1,0 +1,1 @@
+"""What the project itself asked and answered; not part of the package."""

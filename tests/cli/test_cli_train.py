@@ -1,0 +1,276 @@
+"""The commands train, evaluate and sample: what they write, what they say, what they refuse."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import paramagnet
+from paramagnet.cli import app
+from paramagnet.cli.train_command import _how_to_resume
+from paramagnet.data.files import read_data
+from paramagnet.learning.likelihood import log_likelihood
+from paramagnet.learning.state import load_checkpoint
+from paramagnet.rbm import RBM
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spins = np.random.default_rng(0).choice([-1, 1], size=(40, 6))
+    np.save("spins.npy", spins)
+    np.save("held_out.npy", spins[:10])
+    np.savetxt("bits.csv", (spins + 1) // 2, fmt="%d", delimiter=",", header="a,b,c,d,e,f", comments="")
+    return tmp_path
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+BASIC = ("train", "spins.npy", "--hidden-units", 3, "--epochs", 5, "--out", "model.safetensors", "--seed", 1)
+
+
+def test_train_writes_a_machine_that_evaluate_reads(folder):
+    result = run(*BASIC, "--learning-rate", 0.01, "--validation", "held_out.npy")
+    assert "log-likelihood after 5 epochs:" in result.stdout
+    assert "validation" in result.stdout
+    rbm = RBM.load("model.safetensors")
+    assert (rbm.n_visible, rbm.n_hidden, rbm.visible.name, rbm.hidden.name) == (6, 3, "spin", "bit")
+    answer = json.loads(run("evaluate", "model.safetensors", "spins.npy", "--json").stdout)
+    exact = float(log_likelihood(rbm, np.load("spins.npy")))
+    assert answer["log_likelihood"] == pytest.approx(exact, abs=1e-12)
+    assert (answer["error"], answer["n_points"]) == (0.0, 40)
+    words = run("evaluate", "model.safetensors", "spins.npy").stdout
+    assert f"{exact:.6f} nats per point (40 points, exact)" in words
+    assert f"{exact:.4f}" in result.stdout
+
+
+def test_options_reach_the_library(folder):
+    run(
+        *BASIC, "--visible", "bit", "--hidden", "spin", "--hidden-bias", -0.5, "--gain", 0.25, "--exact",
+        "--threads", 2, "--optimizer", "sgd", "--momentum", 0.5, "--batch-size", 7, "--weight-decay", 0.01,
+        "--scheme", "xavier",
+    )  # fmt: skip
+    state = load_checkpoint("model.checkpoint.safetensors")
+    assert state.settings["optimizer"] == "SGD(learning_rate=0.001, momentum=0.5)"
+    assert (state.settings["batch_size"], state.settings["weight_decay"]) == ("7", "0.01")
+    assert state.update == 5 * 6
+    rbm = RBM.load("model.safetensors")
+    assert (rbm.visible.name, rbm.hidden.name) == ("bit", "spin")
+    assert rbm.hidden_bias == pytest.approx([-0.5] * 3, abs=0.05)
+    assert np.sqrt(np.mean(rbm.weights**2)) < 0.3
+
+
+def test_seeds_repeat_a_run(folder):
+    machines = []
+    for seed in (1, 1, 2):
+        run(*BASIC[:-1], seed, "--batch-size", 7, "--force")
+        machines.append(RBM.load("model.safetensors").weights)
+    assert np.array_equal(machines[0], machines[1])
+    assert not np.array_equal(machines[0], machines[2])
+
+
+def test_bits_given_to_spins_are_converted_with_a_word(folder):
+    run(*BASIC)
+    spins = RBM.load("model.safetensors").weights
+    result = run("train", "bits.csv", *BASIC[2:], "--force")
+    assert "bits.csv: 0/1 read as -1/1, spin units." in result.stderr
+    assert np.array_equal(RBM.load("model.safetensors").weights, spins)
+    result = run("evaluate", "model.safetensors", "bits.csv", "--json")
+    assert "bits.csv: 0/1 read as -1/1" in result.stderr
+    assert json.loads(result.stdout)["n_points"] == 40
+    result = run(*BASIC, "--visible", "bit", "--scheme", "xavier", "--force")
+    assert "spins.npy: -1/1 read as 0/1, bit units." in result.stderr
+
+
+def test_a_label_column_is_left_out_aloud(folder):
+    (folder / "named.csv").write_text("a,b,class\n1,-1,yes\n-1,1,no\n1,1,yes\n-1,-1,no\n")
+    result = run("train", "named.csv", "--hidden-units", 2, "--epochs", 1, "--out", "named.safetensors")
+    assert "named.csv: column 3 holds labels and is left out." in result.stderr
+    assert RBM.load("named.safetensors").n_visible == 2
+
+
+def test_sample_writes_exact_samples(folder):
+    run(*BASIC)
+    for name in ("samples.npy", "samples.csv"):
+        result = run("sample", "model.safetensors", "--n-samples", 25, "--out", name, "--seed", 3)
+        assert f"25 exact samples: {name}" in result.stdout
+        assert read_data(name).shape == (25, 6)
+    assert np.array_equal(read_data("samples.npy"), read_data("samples.csv"))
+    assert set(np.unique(read_data("samples.npy"))) == {-1.0, 1.0}
+
+
+def test_training_further_equals_training_at_once(folder):
+    options = ("--batch-size", 7, "--seed", 1, "--hidden-units", 3)
+    run("train", "spins.npy", *options, "--epochs", 6, "--out", "once.safetensors")
+    run("train", "spins.npy", *options, "--epochs", 2, "--out", "twice.safetensors")
+    run("train", "spins.npy", *options, "--epochs", 6, "--out", "twice.safetensors", "--resume")
+    assert np.array_equal(RBM.load("once.safetensors").weights, RBM.load("twice.safetensors").weights)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_how_to_go_on_and_does(number, folder):
+    words = ["train", "spins.npy", "--hidden-units", "3", "--epochs", "1000000", "--seed", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(paramagnet.__file__).parents[1])}
+    # What runs in the background may have been told to ignore the keyboard, and would tell its children.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listen}\nfrom paramagnet.cli import main; main()"
+    command = [sys.executable, "-c", code, *words, "--out", "model.safetensors"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=environment, **pipes) as process:
+        try:
+            for _ in range(600):  # the checkpoint of the start says that training is under way
+                if (folder / "model.checkpoint.safetensors").exists() or process.poll() is not None:
+                    break
+                time.sleep(0.1)
+            time.sleep(0.3)
+            process.send_signal(number)
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + number, said
+    assert "Interrupted after" in said
+    assert "Go on with: paramagnet train spins.npy --hidden-units 3" in said
+    assert "--epochs 1000000 --seed 1 --out model.safetensors --resume" in said
+    assert "Traceback" not in said
+    state = load_checkpoint("model.checkpoint.safetensors")
+    assert state.epoch > 0
+    assert not (folder / "model.safetensors").exists()
+    epochs = state.epoch + 5
+    options = ("--hidden-units", 3, "--epochs", epochs, "--seed", 1, "--out")
+    run("train", "spins.npy", *options, "model.safetensors", "--resume")
+    run("train", "spins.npy", *options, "whole.safetensors")
+    assert np.array_equal(RBM.load("model.safetensors").weights, RBM.load("whole.safetensors").weights)
+
+
+def test_machines_and_checkpoints_are_not_overwritten_unasked(folder):
+    run(*BASIC)
+    model, checkpoint = folder / "model.safetensors", folder / "model.checkpoint.safetensors"
+    former = {path: path.read_bytes() for path in (model, checkpoint)}
+    with pytest.raises(FileExistsError, match=r"`--out` must be a new file, 'model\.safetensors' exists"):
+        run("train", "no such data", *BASIC[2:])  # before the data are read
+    assert all(path.read_bytes() == content for path, content in former.items())
+    model.unlink()
+    words = r"'model\.checkpoint\.safetensors' holds an unfinished run: .*`--resume`, or .*`--force`"
+    with pytest.raises(FileExistsError, match=words):
+        run(*BASIC)
+    assert checkpoint.read_bytes() == former[checkpoint]
+    run(*BASIC[:-1], 2, "--force")
+    assert model.read_bytes() != former[model]
+    run(*BASIC, "--force")
+    assert model.read_bytes() == former[model]
+
+
+def test_data_are_never_overwritten(folder):
+    options = (*BASIC[2:7], "held_out.npy", "--force")
+    for words in (("spins.npy", *options, "--validation", "held_out.npy"), ("held_out.npy", *options)):
+        with pytest.raises(ValueError, match=r"`--out` must not be the (data|validation) file"):
+            run("train", *words)
+
+
+def test_the_command_to_go_on_with_does_not_force(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["paramagnet", "train", "a b.npy", "--force", "--resume"])
+    state = SimpleNamespace(epoch=3, update=9)
+    words = _how_to_resume(state, Path("m.checkpoint.safetensors"))
+    assert words.endswith("Go on with: paramagnet train 'a b.npy' --resume")
+
+
+def test_a_learning_curve_is_drawn(folder):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("paramagnet.plots")
+    result = run(*BASIC, "--plot", "curve.png", "--validation", "held_out.npy")
+    assert "learning curve: curve.png" in result.stdout
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((*BASIC, "--out", "nowhere/model.safetensors"), "folder of the file does not exist.*nowhere"),
+        ((*BASIC, "--out", "taken"), "The file must be a regular file or a new name, got 'taken'"),
+        ((*BASIC, "--plot", "nowhere/curve.png"), "The folder 'nowhere' does not exist"),
+        ((*BASIC, "--plot", "curve.xls"), r"must end in \.png, \.svg, \.pdf"),
+        ((*BASIC, "--resume"), "There is no checkpoint to go on from: model.checkpoint.safetensors"),
+        ((*BASIC, "--optimizer", "lbfgs"), "`--optimizer` must be adam or sgd, got 'lbfgs'"),
+        ((*BASIC, "--visible", "qubit"), "`--visible` must be a unit type"),
+        ((*BASIC, "--hidden-units", 0), "`--hidden-units` must be a positive integer, got 0"),
+        ((*BASIC, "--scheme", "magic"), "`--scheme` must be one of"),
+        ((*BASIC, "--validation", "nothing.npy"), "The file does not exist: nothing.npy"),
+        (
+            ("train", "reals.npy", *BASIC[2:]),
+            "`reals.npy` must hold the values of spin units.*Binarize.*paramagnet data binarize",
+        ),
+        (("train", "nothing.csv", *BASIC[2:]), "The file does not exist: nothing.csv"),
+        (("evaluate", "spins.npy", "spins.npy"), "not a safetensors file"),
+        (("evaluate", "other.safetensors", "spins.npy"), "`DATA` must have 2 columns"),
+        (
+            ("sample", "other.safetensors", "--n-samples", 3, "--out", "a.txt"),
+            "`--out` must end in one of .npy, .npz, .csv, .png",
+        ),
+        (
+            ("sample", "other.safetensors", "--n-samples", 0, "--out", "a.npy"),
+            "`--n-samples` must be a positive",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_any_training(folder, words, message):
+    np.save("reals.npy", np.random.default_rng(0).normal(size=(5, 6)))
+    RBM(np.zeros((2, 2)), 0, 0).save("other.safetensors")
+    os.mkdir("taken")
+    before = set(os.listdir())
+    with pytest.raises((ValueError, OSError), match=message):
+        run(*words)
+    assert set(os.listdir()) == before
+
+
+def test_a_run_that_diverges_says_so_and_where_it_stopped(folder):
+    with pytest.raises(ValueError, match=r"Training diverged.*last finite state is in model\.checkpoint"):
+        run(*BASIC, "--optimizer", "sgd", "--learning-rate", 1e120)
+    assert load_checkpoint("model.checkpoint.safetensors").update == 0
+
+
+def test_errors_are_one_line_and_help_loads_no_kernels(folder):
+    environment = {**os.environ, "PYTHONPATH": str(Path(paramagnet.__file__).parents[1])}
+    command = [sys.executable, "-m", "paramagnet", "evaluate", "nothing.safetensors", "spins.npy"]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "paramagnet: The file does not exist: nothing.safetensors.\n"
+    code = "import sys, paramagnet.cli; print({'numba', 'matplotlib', 'safetensors'} & set(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert result.stdout == "set()\n"
+
+
+def test_resuming_with_another_machine_is_refused(folder):
+    run(*BASIC)
+    with pytest.raises(ValueError, match="needs the options of the earlier run: --hidden-units 3"):
+        run(*BASIC, "--hidden-units", 4, "--resume")
+    with pytest.raises(ValueError, match="`--optimizer` must be that of the run to go on with"):
+        run(*BASIC, "--learning-rate", 0.5, "--resume")
+
+
+def test_the_learning_rate_that_nobody_asked_for(folder):
+    """0.001, of adam; so that Adam's first step moves every parameter by that much, whatever its gradient."""
+    run(*BASIC[:5], 1, *BASIC[6:])
+    rbm, default = RBM.load("model.safetensors"), load_checkpoint("model.checkpoint.safetensors")
+    assert default.settings["optimizer"].startswith("Adam(learning_rate=0.001,")
+    start = paramagnet.initialize(6, 3, rng=np.random.default_rng(1))
+    assert np.abs(rbm.weights - start.weights) == pytest.approx(np.full((6, 3), 0.001), rel=1e-3)
+    points = np.load("spins.npy").astype(float)
+    for optimizer in ({}, {"optimizer": paramagnet.Adam()}, {"optimizer": paramagnet.Adam(0.001)}):
+        result = paramagnet.train(start, points, epochs=1, rng=0, **optimizer)
+        assert np.array_equal(result.rbm.weights, rbm.weights)
+        assert np.array_equal(result.rbm.visible_bias, rbm.visible_bias)
+    *_, last = paramagnet.training_steps(start, points, epochs=1, rng=0)
+    assert np.array_equal(last.rbm.weights, rbm.weights)

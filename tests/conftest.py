@@ -1,0 +1,1 @@
+"""Makes the modules beside this file importable in all folders of tests."""

@@ -1,0 +1,248 @@
+"""What README and docs say is true: the example runs, maps are complete, links and tables hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import importlib
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import paramagnet
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sweeps.run_points import load_points
+from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec
+from paramagnet.sweeps.store import RunRecord
+
+ROOT = Path(__file__).parents[2]
+LABELS = [
+    "RBM",
+    "likelihood",
+    "initial_RBM",
+    "layer_correlation",
+    "def_beta_max",
+    "free_energy",
+    "f_chi_relation",
+    "replica_relation",
+    "Phi_x",
+    "Phi_x-RS-HS",
+    "free_energy_RS",
+    "saddle_Q-hat",
+    "saddle_Qv",
+    "saddle_Qh",
+    "partial_integration",
+    "spin-glass_transition_point",
+    "chi_(l,k)",
+    "def_E(z)",
+    "Q_(l,k)",
+    "mat_chi",
+    "mat_Q",
+    "mat_Q-hat",
+    "chi_solution",
+    "beta_max",
+    "beta-max-condition_ising",
+    "Phi_x-0",
+    "Phi_x-3",
+    "Phi_x-saddle",
+    "Phi_x-RS",
+    "I_{l.k}-0",
+    "I_{l.k}-1",
+    "I_{l.k}-2",
+]
+
+
+def equation_rows():
+    text = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| `eqn:")
+    ]
+    return {row[0].strip("`").removeprefix("eqn:"): row[2:] for row in rows}
+
+
+def test_every_labelled_equation_is_mapped():
+    assert list(equation_rows()) == LABELS
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_equation_map_points_to_what_exists(label):
+    function, test = (cell.strip("`") for cell in equation_rows()[label])
+    if function == "derivation":
+        assert test == ""
+        return
+    module, _, attribute = function.rpartition(".")
+    try:
+        owner = importlib.import_module(module)
+    except ModuleNotFoundError:
+        module, _, class_name = module.rpartition(".")
+        owner = getattr(importlib.import_module(module), class_name)
+    assert hasattr(owner, attribute)
+    assert any((ROOT / "tests").rglob(test))
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_no_placeholder_is_left(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert not re.search(r"@[A-Z0-9]+@|^[A-Z_]{6,}$", text, flags=re.MULTILINE)
+
+
+def test_code_cites_only_labels_that_exist():
+    cited = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for match in re.finditer("eqn:", text):
+            here = text[match.end() :]
+            known = [label for label in LABELS if here.startswith(label)]
+            assert known, f"{path.name} cites eqn:{here[:20]}"
+            cited.add(max(known, key=len))
+    assert len(cited) > 15
+
+
+@pytest.mark.skipif("PARAMAGNET_DATA" not in os.environ, reason="PARAMAGNET_DATA is not set")
+def test_labels_are_those_of_the_paper():
+    sources = list((Path(os.environ["PARAMAGNET_DATA"]).parent / "paper").glob("*.txt"))
+    if not sources:
+        pytest.skip("the paper's source is not beside the data")
+    found = re.findall(
+        r"\\label\{eqn:(.+?)\}\s*(?:\\\\)?$", sources[0].read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert found == LABELS
+
+
+def readme_example() -> str:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.search(r"```python\n(.*?)```", text, flags=re.DOTALL).group(1)
+
+
+def test_readme_example_runs_and_prints_what_it_says(tmp_path):
+    code = readme_example()
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONHASHSEED": "0"}, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    promised = re.findall(r"# (\d\.\d+)\.\.\.", code)
+    lines = run.stdout.splitlines()
+    assert len(promised) == 2
+    for value, line in zip(promised, lines, strict=False):
+        assert line.startswith(value)
+    assert "+-" in lines[2] or lines[2].startswith("-")
+    assert (tmp_path / "toy.safetensors").is_file()
+
+
+def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    example = re.search(r"```toml\n(.*?)```", text, flags=re.DOTALL).group(1)
+    (tmp_path / "mine.toml").write_text(example)
+    rows = (",".join(str((i * k) % 7 % 2) for k in range(1, 6)) for i in range(80))
+    (tmp_path / "mine.csv").write_text("\n".join(rows))
+    spec = find_spec(tmp_path / "mine.toml")
+    runs = list(spec.runs())
+    assert len(runs) == 10 * 2 * 2 * (3 + 2 + 1)  # gains, rivals, starts
+    points, held_out = load_points(runs[0])
+    assert (points.shape, held_out.shape) == ((60, 5), (20, 5))
+    content = tomllib.loads(example)
+    for section, kind in (("data", DataSpec), ("learning", LearningSpec), ("measurement", MeasurementSpec)):
+        keys = {field.name for field in dataclasses.fields(kind)} - {"sha256", "held_out_sha256"}
+        assert set(content[section]) == keys
+    top = {field.name for field in dataclasses.fields(spec)} - {"name", "table"}
+    assert set(content) | set(content["machine"]) == top | {"machine"}
+    fields = {field.name for field in dataclasses.fields(RunRecord)} | {"checksum"}  # of the line
+    table = text[text.index("| `digest`") : text.index("```python")]
+    assert (
+        set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|[^|]*\|", table, flags=re.MULTILINE)))) == fields
+    )
+
+
+PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def without_code(text):
+    return re.sub(r"^(`{3,})[^\n]*\n.*?^\1`*$", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors_of(path):
+    headings = re.findall(
+        r"^#{1,3} (.+)$", without_code(path.read_text(encoding="utf-8")), flags=re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_anchors_and_figures_exist(name):
+    path = ROOT / name
+    text = without_code(path.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:")):
+            continue
+        file, _, anchor = target.partition("#")
+        linked = path.parent / file if file else path
+        assert linked.exists(), target
+        if anchor:
+            assert anchor in anchors_of(linked), target
+    for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is
+        assert (ROOT / "docs" / "site" / target).is_file(), target
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if "tutorials" not in name])
+def test_records_and_scripts_that_a_page_names_exist(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = re.findall(r"`(?:python )?((?:benchmarks|results|tests|src|examples)/[\w./*-]+)[^`]*`", text)
+    for pattern in named:
+        assert list(ROOT.glob(pattern.replace("NAME", "*"))) or "/.state" in pattern, pattern
+
+
+def test_measured_tables_are_those_of_the_records(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    tables = importlib.import_module("document_tables")
+    found = {}
+    for name in tables.PAGES:
+        found |= tables.blocks((ROOT / name).read_text(encoding="utf-8"))
+    assert set(found) == set(tables.TABLES)
+    for name in set(found) - tables.FROM_RUNS:  # those grow while a sweep is running
+        assert found[name] == tables.TABLES[name]().strip(), f"`make tables` writes {name} again"
+
+
+def test_every_public_name_is_on_the_page_of_the_api():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. (?:auto\w+|py:data):: (\w+)", text, flags=re.MULTILINE)
+    assert len(named) == len(set(named))
+    assert set(paramagnet.__all__) - {"__version__"} <= set(named)
+    modules = (ROOT / "src" / "paramagnet" / "adapters").glob("[a-z]*.py")
+    public = {
+        name
+        for module in modules
+        for name in re.findall(r"^(?:def|class) ([A-Za-z]\w*)", module.read_text("utf-8"), flags=re.MULTILINE)
+    }
+    assert set(named) == (set(paramagnet.__all__) - {"__version__"}) | public
+
+
+def test_docstring_sections_become_lists_for_sphinx(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
+    extension = importlib.import_module("docstrings")
+    assert doctest.testmod(extension).failed == 0
+    lines = inspect.getdoc(paramagnet.load_dataset).splitlines()
+    items = [line.partition(" -- ")[0] for line in extension.as_lists(lines) if line.startswith("    * **")]
+    names = re.findall(r"\*\*(\w+)\*\*", "".join(items).replace("\\", ""))
+    assert names == list(inspect.signature(paramagnet.load_dataset).parameters)
+
+
+def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    benchmark = importlib.import_module("bench_adapters")
+    record = json.loads((ROOT / "benchmarks" / "data" / "adapters.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
+    assert len(record["results"]["seeds"]) == 5
+    assert benchmark.table(record["results"]["seeds"]) in page
