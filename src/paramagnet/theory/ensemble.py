@@ -128,7 +128,7 @@ def _make_layer(
 ) -> Layer:
     if spread is not None:
 
-        def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array) -> Layer:
+        def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array | None) -> Layer:
             return _make_layer(unit, biases, None, qhat, selfhat, gap, coarseness)
 
         return SpreadLayer(make, spread.rule_for(unit, coarseness), qhat, selfhat, gap)

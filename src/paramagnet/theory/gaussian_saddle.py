@@ -29,7 +29,7 @@ from paramagnet.units import FloatArray, GaussianUnit
 
 _GRID = 33  # widths looked at
 _BLOCK = 8  # machines solved together
-LARGEST_BETA = 60.0  # four times as far as a maximum is looked for, and as far as answers were compared
+LARGEST_BETA = 60.0  # beta: four times as far as a maximum is looked for, and as far as answers were compared
 _MAX_ITERATIONS = 60
 
 
@@ -174,10 +174,9 @@ def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tole
     field = find_root(evaluate, guess, upper, skip=silent, linear=both_symmetric, tolerance=tolerance)
     field = np.where(silent, 0.0, field)
     layer = ensemble.visible_layer(field, field + curvature, curvature)
-    cross, answer = layer.overlap_to_selfhat, layer.covariance_slope
-    own = layer.self_overlap_to_selfhat
+    (answer, cross), (to_field, to_curvature) = layer.jacobian
     moved = (2.0 * field + gain * curvature * cross) / np.where(silent, 1.0, 1.0 - gain * answer)
-    slope = (own - cross) * curvature + (own - cross - answer) * np.where(silent, 0.0, moved)
+    slope = to_curvature * curvature + to_field * np.where(silent, 0.0, moved)
     pull = prior * coupling_h
     miss = np.expm1(-step) + pull * layer.variance
     return _Reply(layer, miss, pull * slope - np.exp(-step), field)

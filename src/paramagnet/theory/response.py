@@ -1,9 +1,10 @@
 """How the layers answer to each other's biases ([Y25] section 3.2), and whether the replica-symmetric
 solution is stable.
 
-Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``(qhat,
-selfhat)``, ``e = dy/dd`` for its direct answer to its own bias, and ``A``, ``B`` for the couplings
-(``saddle.py``). A change of ``c`` moves the hidden layer by
+Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``x = (qhat,
+selfhat)`` (or ``(q, Q - q)`` and ``(qhat, selfhat - qhat)``, see `Layer`), ``e = dy/dd`` for its direct
+answer to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` moves the hidden
+layer by
 
     dy_h/dc = (I - A B J_h J_v)**-1 e_h
 
@@ -78,10 +79,14 @@ def _solve_loop(gain: Array, left: Layer, right: Layer, source: tuple[Array, Arr
     )
 
 
-def _magnetization_change(layer: Layer, change: tuple[Array, Array]) -> Array:
-    """``dM`` from a change of ``(qhat, selfhat)``: ``-E[k1 k2] dqhat + E[k3 + 2 k1 k2]/2 dselfhat``."""
-    to_q, to_self = layer.to_bias
-    answer: Array = 0.5 * (to_self * change[1] - to_q * change[0])
+def _magnetization_change(layer: Layer, to: tuple[Array, Array], change: tuple[Array, Array]) -> Array:
+    """``dM`` from a change of ``(qhat, selfhat)``: ``-E[k1 k2] dqhat + E[k3 + 2 k1 k2]/2 dselfhat``; from one
+    of ``(qhat, gap)``, ``E[k3]/2 dqhat + E[k3 + 2 k1 k2]/2 dgap``. ``to`` is `Layer.to_bias`, or its slope.
+    """
+    if layer.by_variance:
+        answer: Array = 0.5 * (to[1] * (change[0] + change[1]) + to[0] * change[1])
+    else:
+        answer = 0.5 * (to[1] * change[1] - to[0] * change[0])
     return answer
 
 
@@ -92,9 +97,9 @@ def correlation(state: State, slope_v: Array, slope_h: Array) -> Array:
     visible, hidden = state.visible, state.hidden
     source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
     change = _solve_loop(state.coupling_v * state.coupling_h, hidden, visible, source)
-    to_q, to_self = _choose(slope_v, visible.to_bias_slope, visible.to_bias)
+    to = _choose(slope_v, visible.to_bias_slope, visible.to_bias)
     # [Y25] eqn:chi_(l,k), eqn:mat_chi, off-diagonal element
-    answer: Array = 0.5 * state.coupling_v * (to_self * change[1] - to_q * change[0]) / (1.0 + state.alpha)
+    answer: Array = state.coupling_v * _magnetization_change(visible, to, change) / (1.0 + state.alpha)
     return answer
 
 
@@ -144,18 +149,15 @@ def follow_beta(solution: Solution) -> Motion:
     visible, hidden = solution.visible, solution.hidden
     # Per relative change of beta the couplings change by 2A and 2B:
     # dx_h = 2 x_h + B dy_v, dx_v = 2 x_v + A dy_h.
-    forced_v = _apply(visible, (2.0 * visible.qhat, 2.0 * visible.selfhat))
+    x_v, x_h = visible.hats, hidden.hats
+    forced_v = _apply(visible, (2.0 * x_v[0], 2.0 * x_v[1]))
     forced_h = _apply(
-        hidden,
-        (
-            2.0 * hidden.qhat + e.coupling_h * forced_v[0],
-            2.0 * hidden.selfhat + e.coupling_h * forced_v[1],
-        ),
+        hidden, (2.0 * x_h[0] + e.coupling_h * forced_v[0], 2.0 * x_h[1] + e.coupling_h * forced_v[1])
     )
     dy_h = _solve_loop(e.coupling_v * e.coupling_h, hidden, visible, forced_h)
-    dx_v = (2.0 * visible.qhat + e.coupling_v * dy_h[0], 2.0 * visible.selfhat + e.coupling_v * dy_h[1])
+    dx_v = (2.0 * x_v[0] + e.coupling_v * dy_h[0], 2.0 * x_v[1] + e.coupling_v * dy_h[1])
     dy_v = _apply(visible, dx_v)
-    dx_h = (2.0 * hidden.qhat + e.coupling_h * dy_v[0], 2.0 * hidden.selfhat + e.coupling_h * dy_v[1])
+    dx_h = (2.0 * x_h[0] + e.coupling_h * dy_v[0], 2.0 * x_h[1] + e.coupling_h * dy_v[1])
     state = State(
         e.alpha,
         moved.coupling_v,
@@ -167,10 +169,12 @@ def follow_beta(solution: Solution) -> Motion:
     return Motion(answer.real, answer.imag / _IMAGINARY_STEP, dy_v[0])
 
 
-def _moved(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array, Array]:
-    """``qhat``, ``selfhat`` and their difference, with an infinitesimal change."""
-    step_q, step_self = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
-    return layer.qhat + step_q, layer.selfhat + step_self, layer.gap + (step_self - step_q)
+def _moved(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array, Array | None]:
+    """``qhat``, ``selfhat`` and, if it is known by itself, the gap, with an infinitesimal change."""
+    step_q, step = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
+    if layer.by_variance:
+        return layer.qhat + step_q, layer.selfhat + (step_q + step), layer.gap + step
+    return layer.qhat + step_q, layer.selfhat + step, None
 
 
 def _apply(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -222,10 +226,10 @@ def susceptibility(
         _apply(v, (e.coupling_v * dy_h[0], e.coupling_v * dy_h[1])),
     )
     chi = np.empty((*np.shape(e.beta), 2, 2))
-    chi[..., 0, 0] = v.variance + e.coupling_v * _magnetization_change(v, back_h)
-    chi[..., 0, 1] = e.coupling_v * _magnetization_change(v, dy_h)
-    chi[..., 1, 0] = e.alpha * e.coupling_h * _magnetization_change(h, dy_v)
-    chi[..., 1, 1] = e.alpha * (h.variance + e.coupling_h * _magnetization_change(h, back_v))
+    chi[..., 0, 0] = v.variance + e.coupling_v * _magnetization_change(v, v.to_bias, back_h)
+    chi[..., 0, 1] = e.coupling_v * _magnetization_change(v, v.to_bias, dy_h)
+    chi[..., 1, 0] = e.alpha * e.coupling_h * _magnetization_change(h, h.to_bias, dy_v)
+    chi[..., 1, 1] = e.alpha * (h.variance + e.coupling_h * _magnetization_change(h, h.to_bias, back_v))
     chi /= (1.0 + e.alpha)[..., None, None]
     return chi
 

@@ -47,11 +47,10 @@ def _is_missed(ensemble: Ensemble, q: FloatArray, variance: FloatArray, toleranc
 
 
 def _jacobian(ensemble: Ensemble, visible: Layer, hidden: Layer) -> Matrix:
-    """The derivatives of the new ``(q, V)`` in the old ones; ``Q = q + V``."""
+    """The derivatives of the new ``(q, V)`` in the old ones."""
     gain = ensemble.coupling_v * ensemble.coupling_h
-    (f_q, f_s), (g_q, g_s) = product(visible.jacobian, hidden.jacobian)
-    overlap = gain * (f_q + f_s), gain * f_s
-    return overlap, (gain * (g_q + g_s) - overlap[0], gain * g_s - overlap[1])
+    (a, b), (c, d) = product(visible.jacobian, hidden.jacobian)
+    return (gain * a, gain * b), (gain * c, gain * d)
 
 
 def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:

@@ -33,7 +33,8 @@ class Layer:
 
     ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change
     through everything. ``gap`` is ``selfhat - qhat``, for a caller who knows it to more digits than the
-    difference has. ``coarseness`` above 1 trades the accuracy of the averages for speed.
+    difference has; derivatives are then those of ``(q, V)``, ``V = Q - q``, in ``(qhat, gap)`` in place of
+    ``(q, Q)`` in ``(qhat, selfhat)``. ``coarseness`` above 1 trades the accuracy of the averages for speed.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Layer:
         coarseness: float = 1.0,
     ) -> None:
         self.unit, self.bias, self.qhat, self.selfhat = unit, bias, qhat, selfhat
+        self.by_variance = gap is not None
         self.gap: Array = selfhat - qhat if gap is None else gap
         self.root = np.sqrt(qhat)
         self.even = unit.symmetric and not bias.any()
@@ -171,23 +173,45 @@ class Layer:
         """``dQ/dselfhat = E[k4 + 4 k1 k3 + 2 k2**2 + 4 k1**2 k2]/2``."""
         return 0.5 * self._mixed_slope + self.overlap_to_selfhat
 
+    @cached_property
+    def _third(self) -> Array:
+        """``E[k3]``, which is ``dV/dd``; ``-2 U`` where ``Q = V + q`` is fixed."""
+        if self.unit.symmetric:
+            return -2.0 * self.covariance
+        return self.rule.average(self.k3)
+
+    @cached_property
+    def fourth(self) -> Array:
+        """``E[k4]``: the derivative of the former in the bias, and twice ``dV/dqhat`` at fixed gap."""
+        if self.unit.symmetric:
+            return -2.0 * self.covariance_slope
+        return self.rule.average(self.k4)
+
+    @property
+    def hats(self) -> tuple[Array, Array]:
+        """``(qhat, selfhat)`` or ``(qhat, gap)``: what the derivatives are taken in."""
+        return self.qhat, self.gap if self.by_variance else self.selfhat
+
     @property
     def jacobian(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """``d(q, Q)/d(qhat, selfhat)``, rows first."""
+        """``d(q, Q)/d(qhat, selfhat)``, rows first, or ``d(q, V)/d(qhat, gap)``."""
         cross = self.overlap_to_selfhat
+        if self.by_variance:
+            half = 0.5 * self.fourth
+            return (self.covariance_slope, cross), (half, half + self.covariance_slope)
         return (self.overlap_to_qhat, cross), (-cross, self.self_overlap_to_selfhat)
 
     @property
     def to_bias(self) -> tuple[Array, Array]:
-        """``d(q, Q)/dd`` at fixed ``qhat`` and ``selfhat``."""
-        return 2.0 * self.covariance, self._mixed
+        """``d(q, Q)/dd`` at fixed ``qhat`` and ``selfhat``, or ``d(q, V)/dd``."""
+        return 2.0 * self.covariance, self._third if self.by_variance else self._mixed
 
     @property
     def to_bias_slope(self) -> tuple[Array, Array]:
         """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes
         ``to_bias`` vanish.
         """
-        return 2.0 * self.covariance_slope, self._mixed_slope
+        return 2.0 * self.covariance_slope, self.fourth if self.by_variance else self._mixed_slope
 
     @cached_property
     def log_trace(self) -> FloatArray:

@@ -24,6 +24,7 @@ class GaussianLayer(Layer):
         self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None = None
     ) -> None:
         self.bias, self.qhat, self.selfhat = bias, qhat, selfhat
+        self.by_variance = gap is not None
         self.gap = selfhat - qhat if gap is None else gap
         self._prior = unit.variance
         precision = 1.0 / unit.variance - self.gap
@@ -80,6 +81,16 @@ class GaussianLayer(Layer):
     def _mixed_slope(self) -> Array:
         """``2 T**2``."""
         return 2.0 * self.covariance_slope
+
+    @cached_property
+    def _third(self) -> Array:
+        """Nothing."""
+        return np.zeros_like(self._width)
+
+    @cached_property
+    def fourth(self) -> Array:
+        """Nothing."""
+        return np.zeros_like(self._width)
 
     @cached_property
     def overlap_to_selfhat(self) -> Array:

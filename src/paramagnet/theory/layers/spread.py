@@ -19,7 +19,7 @@ class SpreadLayer(Layer):
 
     def __init__(
         self,
-        make: Callable[[FloatArray, Array, Array, Array], Layer],
+        make: Callable[[FloatArray, Array, Array, Array | None], Layer],
         rule: tuple[FloatArray, FloatArray],
         qhat: Array,
         selfhat: Array,
@@ -27,10 +27,14 @@ class SpreadLayer(Layer):
     ) -> None:
         points, self._weights = rule
         self.qhat, self.selfhat = qhat, selfhat
+        self.by_variance = gap is not None
         self.gap = selfhat - qhat if gap is None else gap
         shape = (*np.shape(qhat), points.size)
-        wide = (np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat, self.gap))
-        self._each = make(np.broadcast_to(points, shape), *wide)
+        wide_q, wide_self, wide_gap = (
+            np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat, self.gap)
+        )
+        biases = np.broadcast_to(points, shape)
+        self._each = make(biases, wide_q, wide_self, wide_gap if self.by_variance else None)
 
     def _mean(self, values: Array) -> Array:
         mean: Array = values @ self._weights
@@ -73,11 +77,20 @@ class SpreadLayer(Layer):
 
     @cached_property
     def _mixed(self) -> Array:
-        return self._mean(self._each.to_bias[1])
+        return self._mean(self._each._mixed)
 
     @cached_property
     def _mixed_slope(self) -> Array:
-        return self._mean(self._each.to_bias_slope[1])
+        return self._mean(self._each._mixed_slope)
+
+    @cached_property
+    def _third(self) -> Array:
+        return self._mean(self._each._third)
+
+    @cached_property
+    def fourth(self) -> Array:
+        """``E[k4]``."""
+        return self._mean(self._each.fourth)
 
     @cached_property
     def overlap_to_selfhat(self) -> Array:
