@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -162,3 +163,11 @@ def test_no_class_and_no_file_has_the_name_of_another():
             if isinstance(node, ast.ClassDef):
                 classes.setdefault(node.name, []).append(path)
     assert not {name: found for name, found in (files | classes).items() if len(found) > 1}
+
+
+def test_the_page_on_architecture_lists_every_room():
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = set(re.findall(r"`(\w+)`", "".join(rows)))
+    rooms = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in FILES}
+    assert listed == rooms - {"_version", "__main__"}
