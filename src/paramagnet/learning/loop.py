@@ -35,7 +35,7 @@ from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
 from paramagnet.sampling.layer import LARGEST_DRAWN as LARGEST_SAMPLED
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, Unit
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
@@ -243,9 +243,7 @@ class Loop:
 
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
     """A hash of the data."""
-    if isinstance(unit, GaussianUnit):
-        return hashlib.sha256(points.tobytes()).hexdigest()
-    return hashlib.sha256(np.packbits(points == unit.high).tobytes()).hexdigest()
+    return hashlib.sha256(unit.fingerprint(points)).hexdigest()
 
 
 def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] = ()) -> str:
