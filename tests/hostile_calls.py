@@ -44,6 +44,7 @@ NOT_CALLED = {
     "LayerCorrelationMaximum", "MaximumWarning", "NoMaximumError", "ReplicaSymmetryWarning", "Moments",
     "TrainResult", "History", "TrainState", "DivergenceError", "Trajectory", "Dataset", "Binarizer",
     "ConstantDataWarning", "DownloadError", "InitializationComparison",
+    "Gradient",  # an abstract class
 }  # fmt: skip
 
 

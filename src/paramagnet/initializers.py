@@ -20,7 +20,7 @@ from paramagnet.theory.biases import Biases
 from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
-from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
+from paramagnet.units import FloatArray, Unit, as_unit
 
 _FIXED_SCALES: dict[str, Callable[[int, int], float]] = {
     "xavier": lambda n, m: np.sqrt(2.0 / (n + m)),
@@ -129,9 +129,7 @@ def initialize(
 
 
 def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int) -> FloatArray:
-    """Biases that give a unit on its own the mean of its column; for units of two values half a count is
-    added to each, so that constant columns stay finite.
-    """
+    """Biases that give a unit on its own the mean of its column of the data."""
     if rule != "data":
         raise ValueError(f'`visible_bias` must be a number, an array or "data", got {shown(rule)}.')
     if data is None:
@@ -140,13 +138,7 @@ def _biases_from_data(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visib
             "None."
         )
     states = unit.as_states(data, "data", n_visible)
-    if isinstance(unit, GaussianUnit):
-        means: FloatArray = states.mean(axis=0) / unit.variance
-        return means
-    n_high = (states == unit.high).sum(axis=0)
-    log_odds = np.log((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
-    biases: FloatArray = log_odds / (unit.high - unit.low)
-    return biases
+    return unit.bias_from(states, "data")
 
 
 def _hopfield_machine(
@@ -168,13 +160,13 @@ def _hopfield_machine(
     these weights at its own critical temperature, [L21]. What is ours: groups of points in place of known
     patterns, the centres, and hidden units with two values (a bit is half a spin: its weights are doubled).
     """
-    if not (isinstance(visible, BinaryUnit) and isinstance(hidden, BinaryUnit)):
+    if any(unit.values is None or len(unit.values) != 2 for unit in (visible, hidden)):
         raise ValueError(
             f'`scheme="hopfield"` is for units of two values, got {visible} and {hidden}; draw the weights.'
         )
     v0, h0 = visible.mean(visible_bias), float(hidden.mean(np.asarray(c)))
     patterns = _group_means(points, n_hidden, rng) - v0
-    weights = gain * patterns.T / (unit_width(visible) ** 2 * unit_width(hidden) * np.sqrt(points.shape[1]))
+    weights = gain * patterns.T / (visible.spread**2 * hidden.spread * np.sqrt(points.shape[1]))
     return RBM(weights, visible_bias - weights.sum(axis=1) * h0, c - v0 @ weights, visible, hidden)
 
 
@@ -194,8 +186,3 @@ def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) ->
         filled = sizes > 0
         centres[filled] = sums[filled] / sizes[filled, None]
     return centres
-
-
-def unit_width(unit: Unit) -> float:
-    """The standard deviation of a unit without field."""
-    return float(np.sqrt(unit.variance)) if isinstance(unit, GaussianUnit) else 0.5 * (unit.high - unit.low)

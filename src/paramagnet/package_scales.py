@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_count
-from paramagnet.initializers import SCHEMES, scheme_std, unit_width
+from paramagnet.initializers import SCHEMES, scheme_std
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.response import criterion, replica_stability
 from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
@@ -113,7 +113,7 @@ def _judge_scale(
             correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
     except (ValueError, ConvergenceError):  # beyond what is computed: other rows are not
         pass
-    spin_language = unit_width(visible) * unit_width(hidden)
+    spin_language = visible.spread * hidden.spread
     return SchemeReport(
         name=name,
         kind=kind,

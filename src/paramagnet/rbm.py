@@ -21,7 +21,7 @@ import numpy.typing as npt
 from paramagnet._arrays import shown
 from paramagnet._checks import as_choice, as_generator, as_layer, as_reals
 from paramagnet._files import read_arrays, write_arrays
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, GaussianUnit, Unit, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, Unit, as_unit, saved_name
 
 Rng = np.random.Generator | int | None
 
@@ -183,8 +183,8 @@ class RBM:
         """
         new_visible = self.visible if visible is None else as_unit(visible, "visible")
         new_hidden = self.hidden if hidden is None else as_unit(hidden, "hidden")
-        a, s = _affine(self.visible, new_visible)
-        A, S = _affine(self.hidden, new_hidden)
+        a, s = self.visible.affine_to(new_visible)
+        A, S = self.hidden.affine_to(new_hidden)
         w, b, c = self.weights, self.visible_bias, self.hidden_bias
         machine = RBM(a * A * w, a * (b + S * w.sum(1)), A * (c + s * w.sum(0)), new_visible, new_hidden)
         return machine, float(-s * b.sum() - S * c.sum() - s * S * w.sum())
@@ -208,13 +208,8 @@ class RBM:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the machine to ``path`` as safetensors; a former file is replaced at once or not at all."""
-        for argument, unit in (("visible", self.visible), ("hidden", self.hidden)):
-            if unit not in (SPIN, BIT) and not isinstance(unit, GaussianUnit):
-                raise ValueError(
-                    f"`{argument}` must be 'spin', 'bit' or 'gaussian' to be saved, got {unit!r}."
-                )
+        units = {"visible": saved_name(self.visible, "visible"), "hidden": saved_name(self.hidden, "hidden")}
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
-        units = {"visible": self.visible.name, "hidden": self.hidden.name}
         write_arrays(path, arrays, _FORMAT, units)
 
     @classmethod
@@ -273,16 +268,3 @@ def as_rbm(value: Any, argument: str) -> RBM:
             "`RBM.load` make machines."
         )
     return value
-
-
-def _affine(old: Unit, new: Unit) -> tuple[float, float]:
-    """``a, s`` such that ``x_old = a x_new + s``."""
-    if isinstance(old, GaussianUnit) and isinstance(new, GaussianUnit):
-        return float(np.sqrt(old.variance / new.variance)), 0.0
-    if isinstance(old, GaussianUnit) or isinstance(new, GaussianUnit):
-        raise ValueError(
-            f"`rbm` must have units of two values in the layer that is to become {new}, got {old} units: no "
-            "change of variables leads from real numbers to two values. Keep that layer as it is."
-        )
-    scale = (old.high - old.low) / (new.high - new.low)
-    return scale, old.low - scale * new.low

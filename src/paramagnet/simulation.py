@@ -28,13 +28,12 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_generator, as_positive, as_real
 from paramagnet.exact.cost import count_summed
-from paramagnet.exact.gaussian_integrated import has_gaussian
 from paramagnet.exact.sums import exact_moments
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.chains import sample
 from paramagnet.theory.response import criterion
 from paramagnet.theory.scale import find_beta_max
-from paramagnet.units import FloatArray, GaussianUnit, Unit, as_unit
+from paramagnet.units import FloatArray, Unit, as_binary, as_unit
 
 LARGEST_ENUMERATED = 14  # units of the smaller layer
 GRID = (0.5, 0.7, 0.82, 0.88, 0.94, 1.0, 1.06, 1.12, 1.18, 1.24, 1.3, 1.45)  # times beta_max
@@ -88,7 +87,7 @@ def simulate_layer_correlation(
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     b, c = as_real(visible_bias, "visible_bias"), as_real(hidden_bias, "hidden_bias")
-    if all(isinstance(unit, GaussianUnit) for unit in units):
+    if not any(unit.bounded for unit in units):
         raise ValueError(
             "`hidden` must be spin or bit units where the visible ones are Gaussian: two Gaussian layers "
             f"have no layer correlation. Got {units[0]}-{units[1]}."
@@ -105,7 +104,9 @@ def simulate_layer_correlation(
     summed = count_summed(n, m, *units)
     small = summed <= LARGEST_ENUMERATED
     draws = as_count(
-        _default_draws(n, m, summed if small else None, has_gaussian(*units)) if n_draws is None else n_draws,
+        _default_draws(n, m, summed if small else None, not all(unit.bounded for unit in units))
+        if n_draws is None
+        else n_draws,
         "n_draws",
         minimum=2,
     )
@@ -149,7 +150,7 @@ class _Answer(NamedTuple):
 
 def _choose_answer(visible: Unit, hidden: Unit, b: float, c: float) -> _Answer:
     """The observable whose average is the theory's `criterion`."""
-    gaussian = isinstance(visible, GaussianUnit), isinstance(hidden, GaussianUnit)
+    gaussian = not visible.bounded, not hidden.bounded
     symmetric = visible.symmetric, hidden.symmetric
     for layer, bias in enumerate((b, c)):
         if gaussian[layer] and not symmetric[1 - layer]:
@@ -189,7 +190,8 @@ def _enumerated_with_square(rbm: RBM, exchanged: bool) -> float:
     if exchanged:
         weights, bias, other_bias, unit, other = weights.T, other_bias, bias, other, unit
     k = other_bias.size
-    states = np.asarray(other.levels)[(np.arange(2**k)[:, None] >> np.arange(k)) & 1]
+    levels = as_binary(other, "visible" if exchanged else "hidden").levels
+    states = np.asarray(levels)[(np.arange(2**k)[:, None] >> np.arange(k)) & 1]
     fields = states @ weights.T + bias
     means = unit.mean(fields)
     log_p = states @ other_bias + unit.log_trace(fields).sum(axis=1)

@@ -9,32 +9,51 @@ A unit is a measure ``p0(x)`` on the line. In a field ``h`` and a curvature ``g`
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._arrays import shown
 from paramagnet._checks import (
     as_positive,
     as_real,
     as_states,
-    as_table,
     require_between,
     require_finite,
     require_levels,
 )
+from paramagnet._log_weights import subtract_log_weights
+from paramagnet.unit_base import Array, FloatArray, Response, Unit
+from paramagnet.unit_names import UNITS, as_unit, register_unit, saved_name
 
-Array = npt.NDArray[Any]
-FloatArray = npt.NDArray[np.float64]
+__all__ = [
+    "BIT",
+    "GAUSSIAN",
+    "SPIN",
+    "UNITS",
+    "Array",
+    "BinaryUnit",
+    "FloatArray",
+    "GaussianUnit",
+    "Response",
+    "SolvedUnit",
+    "Unit",
+    "as_binary",
+    "as_solved",
+    "as_unit",
+    "gaussian",
+    "register_unit",
+    "saved_name",
+]
+
+_SMALLEST_SHARE = 1e-3  # of a value in means that are given: all states must be possible
 _LARGEST_FIELD = 1e100  # number that a Gaussian unit may pass on to the other layer
 _LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep five decimals
 
 
 @dataclass(frozen=True)
-class BinaryUnit:
+class BinaryUnit(Unit):
     """A variable that takes the value ``low`` or ``high``.
 
     The log-odds of ``high`` are ``(high - low) h + (high**2 - low**2) g``: for spins the curvature
@@ -45,12 +64,14 @@ class BinaryUnit:
     low: float
     high: float
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def levels(self) -> tuple[float, float]:
         """The two values, as the kernels want them."""
+        return self.low, self.high
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """The same: there are no others."""
         return self.low, self.high
 
     @property
@@ -121,6 +142,72 @@ class BinaryUnit:
         probability = 0.5 * (1.0 + np.tanh(0.5 * self.log_odds(field)))
         return np.where(rng.random(np.shape(field)) < probability, self.high, self.low)
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the unit without field."""
+        return 0.5 * (self.high - self.low)
+
+    @property
+    def response(self) -> Response:
+        """The mean in closed form."""
+        return Response(0.5 * (self.high + self.low), 0.5 * (self.high - self.low), saturates=True)
+
+    def random_start(self, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
+        """States drawn without any field, where chains start."""
+        return rng.choice(np.array(self.levels, np.float32), size=shape)
+
+    def subtract_log_weights(
+        self,
+        energies: FloatArray,
+        states: FloatArray,
+        weights: FloatArray,
+        bias: FloatArray,
+        own_bias: FloatArray,
+    ) -> None:
+        """Subtract ``states.bias + sum_j log_trace(field_j)`` from ``energies``, one number per state."""
+        subtract_log_weights(energies, states, weights, bias, own_bias, self.levels)
+
+    def field_of_mean(self, mean: FloatArray, argument: str) -> FloatArray:
+        """The fields in which units have these means, or the nearest that leave both values possible."""
+        low, high = self.levels
+        share = (mean - low) / (high - low)
+        if np.any((share < 0.0) | (share > 1.0)):
+            raise ValueError(
+                f"`{argument}` must hold means between {low:g} and {high:g}, got {mean.min():g} to "
+                f"{mean.max():g}."
+            )
+        share = np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
+        return self._field_of_odds(share / (1.0 - share))
+
+    def bias_from(self, states: FloatArray, argument: str = "data") -> FloatArray:
+        """Biases that give each unit on its own the mean of its column of ``states``; half a count is added
+        to each value, so that constant columns stay finite.
+        """
+        n_high = (states == self.high).sum(axis=0)
+        return self._field_of_odds((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
+
+    def _field_of_odds(self, odds: FloatArray) -> FloatArray:
+        """The fields in which ``high`` has these odds."""
+        fields: FloatArray = np.log(odds) / (self.high - self.low)
+        return fields
+
+    def affine_to(self, other: Unit) -> tuple[float, float]:
+        """``a, s`` such that ``x = a y + s``, where ``y`` is the variable ``other``."""
+        if other.values is None or len(other.values) != 2:
+            return super().affine_to(other)
+        low, high = other.values
+        scale = (self.high - self.low) / (high - low)
+        return scale, self.low - scale * low
+
+    def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
+        """Where ``array`` holds one of the two values."""
+        return np.isin(array, self.levels)
+
+    @property
+    def wanted(self) -> str:
+        """What `is_value` wants, in words."""
+        return f"the values of {self} units, {self.low:g} and {self.high:g}"
+
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
         """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
         return as_states(data, argument, self.name, self.levels, n_units)
@@ -133,13 +220,17 @@ class BinaryUnit:
         """An error if ``states`` hold anything but the two values and means between them."""
         require_between(states, argument, self.name, self.levels)
 
+    def fingerprint(self, points: FloatArray) -> bytes:
+        """Bytes that tell these states from others: one bit each."""
+        return np.packbits(points == self.high).tobytes()
+
     def log_base(self, states: FloatArray) -> float | FloatArray:
         """``sum_i ln p0(x_i)`` over the last axis: both values weigh 1."""
         return 0.0
 
 
 @dataclass(frozen=True)
-class GaussianUnit:
+class GaussianUnit(Unit):
     """A real variable with ``p0(x) = N(0, variance)``.
 
     In field ``h`` and curvature ``g`` it is normal too, with precision ``1/variance - 2 g``, as long as
@@ -157,31 +248,25 @@ class GaussianUnit:
         """What `as_unit` and files know the unit by."""
         return "gaussian" if self.variance == 1.0 else f"gaussian({self.variance!r})"
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def symmetric(self) -> bool:
         """Whether ``x -> -x`` maps the unit onto itself: it does."""
         return True
 
     @property
-    def levels(self) -> tuple[float, float]:
-        """None: asking is an error, in words."""
-        self._refuse()
+    def tail(self) -> float:
+        """The variance."""
+        return self.variance
 
     @property
-    def low(self) -> float:
-        """None: asking is an error, in words."""
-        self._refuse()
+    def spread(self) -> float:
+        """The standard deviation of the unit without field."""
+        return float(np.sqrt(self.variance))
 
     @property
-    def high(self) -> float:
-        """None: asking is an error, in words."""
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
-        raise ValueError(f"This function serves spin and bit units only, got {self.name} units.")
+    def response(self) -> Response:
+        """The mean in closed form: the field times the variance."""
+        return Response(0.0, self.variance, saturates=False)
 
     def precision(self, curvature: Array | float = 0.0) -> Array:
         """``1/k2``; not positive where the unit does not exist."""
@@ -204,9 +289,15 @@ class GaussianUnit:
         result: FloatArray = self.variance * np.asarray(field)
         return result
 
-    def base_field(self, means: FloatArray) -> FloatArray:
+    def field_of_mean(self, mean: FloatArray, argument: str) -> FloatArray:
         """The fields in which units have these means."""
-        result: FloatArray = means / self.variance
+        result: FloatArray = mean / self.variance
+        return result
+
+    def sum_log_trace(self, fields: FloatArray) -> FloatArray:
+        """``log_trace`` summed over the last axis."""
+        squares = np.einsum("...j,...j->...", fields, fields)
+        result: FloatArray = 0.5 * self.variance * squares
         return result
 
     def draw(self, field: Array, rng: np.random.Generator) -> FloatArray:
@@ -215,11 +306,20 @@ class GaussianUnit:
         result: FloatArray = self.mean(field) + math.sqrt(self.variance) * deviates
         return result
 
-    def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
-        """``data`` as an array ``(n_points, n_units)`` of numbers whose squares are finite, checked."""
-        states = as_table(data, argument, n_units, finite=True)
-        self.require_values(states, argument)
-        return states
+    def affine_to(self, other: Unit) -> tuple[float, float]:
+        """``a, s`` such that ``x = a y + s``, where ``y`` is a Gaussian variable too: ``s = 0``."""
+        if other.response is None or other.response.saturates:
+            return super().affine_to(other)
+        return float(np.sqrt(self.variance / other.tail)), 0.0
+
+    def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
+        """Where ``array`` holds finite numbers."""
+        return np.isfinite(array)
+
+    @property
+    def wanted(self) -> str:
+        """What `is_value` wants, in words."""
+        return "finite numbers"
 
     def require_values(self, states: FloatArray, argument: str) -> None:
         """An error if ``states`` hold anything but numbers whose squares are finite."""
@@ -251,13 +351,9 @@ class GaussianUnit:
         return result
 
 
-Unit = BinaryUnit | GaussianUnit
-
 SPIN = BinaryUnit("spin", -1.0, 1.0)
 BIT = BinaryUnit("bit", 0.0, 1.0)
 GAUSSIAN = GaussianUnit()
-
-_UNITS: dict[str, Unit] = {unit.name: unit for unit in (SPIN, BIT, GAUSSIAN)}
 
 
 def gaussian(variance: float = 1.0) -> GaussianUnit:
@@ -265,28 +361,37 @@ def gaussian(variance: float = 1.0) -> GaussianUnit:
     return GaussianUnit(variance)
 
 
-def as_unit(unit: str | Unit, argument: str) -> Unit:
-    """The unit type called ``unit``; ``argument`` is the caller's name for it, for the error message.
-
-    ``"gaussian(0.5)"`` is a Gaussian unit of variance 0.5.
-    """
-    if isinstance(unit, BinaryUnit | GaussianUnit):
-        return unit
-    known, reason = ", ".join(repr(name) for name in _UNITS), ""
-    if isinstance(unit, str):
-        if unit in _UNITS:
-            return _UNITS[unit]
-        if match := re.fullmatch(r"gaussian\(([^()]+)\)", unit):
-            try:
-                return GaussianUnit(float(match[1]))
-            except ValueError as error:
-                reason = f" {error}" if "variance" in str(error) else ""
-    raise ValueError(f"`{argument}` must be a unit type ({known}), got {shown(unit)}.{reason}")
+def _make_gaussian(text: str | None) -> Unit:
+    return GAUSSIAN if text is None else GaussianUnit(float(text))
 
 
-def as_binary(unit: str | Unit, argument: str) -> BinaryUnit:
-    """The same, where only units of two values will do."""
+register_unit("spin", SPIN)
+register_unit("bit", BIT)
+register_unit("gaussian", _make_gaussian)
+
+
+# Where only some types will do
+
+
+def as_binary(unit: str | Unit, argument: str, why: str = "") -> BinaryUnit:
+    """The unit type called ``unit``, where only units of two values will do; ``why`` ends the message."""
     found = as_unit(unit, argument)
-    if isinstance(found, GaussianUnit):
-        raise ValueError(f"`{argument}` must be 'spin' or 'bit', units of two values, got {found.name!r}.")
+    if not isinstance(found, BinaryUnit) or found.parameters:
+        raise ValueError(
+            f"`{argument}` must be 'spin' or 'bit', units of two values, got {found.name!r}{why or '.'}"
+        )
+    return found
+
+
+SolvedUnit = BinaryUnit | GaussianUnit
+
+
+def as_solved(unit: str | Unit, argument: str) -> SolvedUnit:
+    """The unit type called ``unit``, where only those will do for which the theory is worked out."""
+    found = as_unit(unit, argument)
+    if not isinstance(found, SolvedUnit) or found.parameters:
+        raise ValueError(
+            f"`{argument}` must be spin, bit or Gaussian units for the theory, got {found} units. "
+            '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'
+        )
     return found

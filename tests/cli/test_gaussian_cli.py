@@ -94,7 +94,9 @@ def test_resume_knows_a_unit_by_any_spelling(tmp_path, points):
 def test_comparison_of_starts_refuses_gaussian_units_by_name(points):
     result = run("compare", points, "--hidden-units", 3, "--visible", "gaussian")
     assert result.exit_code != 0
-    with pytest.raises(ValueError, match="`visible` must be 'spin' or 'bit', got 'gaussian'"):
+    with pytest.raises(
+        ValueError, match="`visible` must be 'spin' or 'bit', units of two values, got 'gaussian'"
+    ):
         pm.compare_initializations(points, 3, visible="gaussian")
 
 

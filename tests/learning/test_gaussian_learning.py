@@ -440,8 +440,11 @@ def test_what_needs_two_values_says_so():
         ValueError, match="`units` must be 'spin' or 'bit', units of two values, got 'gaussian'"
     ):
         pm.fit_binarizer(np.zeros((3, 2)), units="gaussian")
-    with pytest.raises(ValueError, match="serves spin and bit units only, got gaussian units"):
-        _ = pm.GAUSSIAN.levels
+    assert not hasattr(pm.GAUSSIAN, "levels")
+    with pytest.raises(
+        ValueError, match="`visible` must be 'spin' or 'bit', units of two values, got 'gauss"
+    ):
+        pm.compare_initializations(np.zeros((4, 3)), 2, epochs=1, visible="gaussian")
 
 
 def test_units_held_fixed_do_not_bring_changed_rows_to_gaussian_layers():

@@ -13,7 +13,7 @@ import pytest
 import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
-LEAVES = {"_arrays", "_checks", "_version", "_files", "_parallel", "_progress"}
+LEAVES = {"_arrays", "_checks", "_log_weights", "_version", "_files", "_parallel", "_progress"}
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "initializers", "package_scales"}
@@ -23,10 +23,13 @@ MAY_IMPORT = {
     "_checks": set(),
     "_version": set(),
     "_files": set(),
+    "_log_weights": set(),
     "_progress": set(),
     "_parallel": set(),
     "kernels": set(),
-    "units": set(),
+    "unit_base": set(),
+    "unit_names": {"unit_base"},
+    "units": {"unit_base", "unit_names"},
     "plots": set(),
     "estimates": set(),
     "rbm": {"units"},

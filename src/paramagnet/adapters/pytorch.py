@@ -23,7 +23,7 @@ from paramagnet.sampling.devices import missing_torch
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
-from paramagnet.units import BinaryUnit, Unit, as_unit
+from paramagnet.units import BinaryUnit, Unit, as_binary
 
 try:
     import torch
@@ -149,7 +149,7 @@ class RBMModule(torch.nn.Module):
         bias = as_bias(hidden_bias, "hidden_bias")
         require_memory(8 * n * m, "n_visible` or `n_hidden", (n, m))
         _check_place(dtype, device)
-        self.visible, self.hidden = _as_binary(visible, "visible"), _as_binary(hidden, "hidden")
+        self.visible, self.hidden = as_binary(visible, "visible"), as_binary(hidden, "hidden")
         place = {"dtype": dtype, "device": device}
         self.weight = torch.nn.Parameter(torch.empty((m, n), **place))
         self.visible_bias = torch.nn.Parameter(torch.zeros(n, **place))
@@ -166,7 +166,7 @@ class RBMModule(torch.nn.Module):
         module = cls.__new__(cls)
         torch.nn.Module.__init__(module)
         as_rbm(rbm, "rbm")
-        module.visible, module.hidden = _as_binary(rbm.visible, "rbm"), _as_binary(rbm.hidden, "rbm")
+        module.visible, module.hidden = as_binary(rbm.visible, "rbm"), as_binary(rbm.hidden, "rbm")
         for name, tensor in to_tensors(rbm, dtype=dtype, device=device).items():
             module.register_parameter(name, torch.nn.Parameter(tensor))
         return module
@@ -231,13 +231,6 @@ class RBMModule(torch.nn.Module):
     def sample_v_given_h(self, h: torch.Tensor, *, generator: torch.Generator | None = None) -> torch.Tensor:
         """One draw of ``v`` from ``p(v | h)`` for every state ``h``; no gradient passes."""
         return _draw(self.visible, self.field_v_given_h(h), generator)
-
-
-def _as_binary(unit: str | Unit, argument: str) -> BinaryUnit:
-    found = as_unit(unit, argument)
-    if not isinstance(found, BinaryUnit):
-        raise ValueError(f"`{argument}` must have spin or bit units in an `RBMModule`, got {found}.")
-    return found
 
 
 def _mean(unit: BinaryUnit, field: torch.Tensor) -> torch.Tensor:

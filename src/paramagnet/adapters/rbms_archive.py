@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from paramagnet._arrays import as_array, as_float64, shown
-from paramagnet._checks import as_count, as_path, as_positive, as_real, as_states
+from paramagnet._checks import as_count, as_path, as_positive, as_real
 from paramagnet._files import write_atomically
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.rbm import RBM, as_rbm
-from paramagnet.units import BIT
+from paramagnet.units import BIT, as_binary
 
 _NAMES = ("weight_matrix", "vbias", "hbias")
 _MODEL = "BBRBM"  # bits in both layers
@@ -119,8 +119,8 @@ def save_rbms(
     if chains is None:
         visible = rng.integers(0, 2, size=(2000, bits.n_visible)).astype(np.float64)
     else:
-        states = as_states(chains, "chains", str(rbm.visible), rbm.visible.levels, rbm.n_visible)
-        visible = np.where(states == rbm.visible.high, BIT.high, BIT.low)
+        states = rbm.visible.as_states(chains, "chains", rbm.n_visible)
+        visible = np.where(states == as_binary(rbm.visible, "rbm").high, BIT.high, BIT.low)
     hyperparameters = {
         "num_hiddens": bits.n_hidden,
         "num_visibles": bits.n_visible,

@@ -31,7 +31,7 @@ from paramagnet.learning.training import take_over, train
 from paramagnet.rbm import RBM
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import sample
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary, as_unit
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -159,7 +159,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _machine_for(self, states: FloatArray, rng: np.random.Generator) -> RBM:
         hidden_bias = self.hidden_bias
         if hidden_bias is None:
-            hidden_bias = SPARSE_BIAS if as_unit(self.hidden, "hidden") == BIT else 0.0
+            hidden_bias = 0.0 if as_unit(self.hidden, "hidden").symmetric else SPARSE_BIAS
         return initialize(
             states.shape[1],
             as_count(self.n_components, "n_components"),
@@ -251,7 +251,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         rng = np.random.default_rng(_draw_entropy(random_state))
         states = sample(self.rbm_, n_samples, n_steps=n_steps, rng=rng)
         unit = _alphabet(self.binarizer_)
-        return np.where(states == self.rbm_.visible.high, unit.high, unit.low)
+        return np.where(states == as_binary(self.rbm_.visible, "visible").high, unit.high, unit.low)
 
 
 def _draw_entropy(random_state: Any) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from paramagnet.cli.console import say
-from paramagnet.units import FloatArray, GaussianUnit, as_unit
+from paramagnet.units import FloatArray, as_binary, as_unit
 
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
@@ -41,14 +41,12 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     values.
     """
     unit = as_unit(units, "visible")
-    if isinstance(unit, GaussianUnit):
+    if unit.values is None or unit.is_value(points[~np.isnan(points)]).all():
         return points
-    low, high = unit.levels
+    low, high = as_binary(unit, "visible").levels
     found = np.unique(points[~np.isnan(points)])
-    if set(found) <= {low, high}:
-        return points
     for other in ("bit", "spin"):
-        levels = as_unit(other, "units").levels
+        levels = as_binary(other, "units").levels
         if set(found) <= set(levels):
             say(f"{path}: {levels[0]:g}/{levels[1]:g} read as {low:g}/{high:g}, {units} units.", err=True)
             return np.where(np.isnan(points), np.nan, np.where(points == levels[1], high, low))

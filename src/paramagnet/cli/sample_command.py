@@ -16,7 +16,7 @@ from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import as_levels
 from paramagnet.plots import FORMATS, check_figure_path
 from paramagnet.rbm import RBM
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.units import FloatArray
 
 _ARRAYS = (".npy", ".npz", ".csv")
 _IMAGES = tuple(f".{name}" for name in FORMATS)
@@ -105,7 +105,7 @@ def sample(
         if drawn:
             _draw(out, states, held, image_shape, columns)
         else:
-            _write(out, states, whole=not isinstance(rbm.visible, GaussianUnit))
+            _write(out, states, whole=all(value.is_integer() for value in rbm.visible.values or (math.nan,)))
     of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
     typer.echo(f"{len(states)} {how}{of_each}: {out}")
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from paramagnet.reproduction.paper import PaperBetaMax
 
+_KINDS = {"bit": ("bit",), "spin": ("spin",), "both": ("bit", "spin")}
 _ALPHA_WIDTH, _CELL_WIDTH = 9, 17  # of the columns, with their borders
 
 
@@ -25,9 +26,9 @@ def table(
     """Print every beta_max of the paper's appendix C with the value computed here."""
     from paramagnet.reproduction.paper import read_beta_max
 
-    if hidden not in ("bit", "spin", "both"):
+    if hidden not in _KINDS:
         raise ValueError(f"`--hidden` must be bit, spin or both, got {hidden!r}.")
-    kinds = ("bit", "spin") if hidden == "both" else (hidden,)
+    kinds = _KINDS[hidden]
     rows = {kind: [row for row in read_beta_max() if row.hidden == kind] for kind in kinds}
     ours = {
         kind: beta_max([row.alpha for row in part], hidden=kind, c=[row.c for row in part])

@@ -20,7 +20,7 @@ from paramagnet._checks import as_generator, as_real, as_reals
 from paramagnet._files import write_atomically
 from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
-from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary
+from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary, saved_name
 
 BINARIZE_METHODS = ("otsu", "median", "stochastic")
 PER = ("feature", "point", "all")
@@ -130,15 +130,13 @@ class Binarizer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the binarizer to ``path`` as JSON; every threshold comes back to the last bit."""
-        if self.units not in (SPIN, BIT):
-            raise ValueError(f"`units` must be 'spin' or 'bit' to be saved, got {self.units!r}.")
         arrays = {"thresholds": self.thresholds, "grey_range": self.grey_range}
         content = {
             "format": _FORMAT,
             "version": _VERSION,
             "method": self.method,
             "per": self.per,
-            "units": self.units.name,
+            "units": saved_name(self.units, "units"),
             **{name: None if array is None else array.tolist() for name, array in arrays.items()},
         }
         write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())

@@ -18,7 +18,7 @@ from paramagnet.exact.cost import check_cost, sizes_of
 from paramagnet.exact.gaussian_integrated import PairForm, has_gaussian
 from paramagnet.kernels import enumeration
 from paramagnet.rbm import RBM, Rng, as_rbm
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.units import FloatArray, GaussianUnit, as_binary
 
 LARGEST_TERM = 1e12  # parameter; beyond, powers of two could leave the range of integers
 
@@ -118,7 +118,8 @@ def kernel_arguments(
 ) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
     """A machine as the kernels know it: arrays and levels, no names."""
     refuse_large(rbm)
-    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible.levels, rbm.hidden.levels
+    levels = [as_binary(unit, "rbm").levels for unit in (rbm.visible, rbm.hidden)]
+    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, levels[0], levels[1]
 
 
 def refuse_large(rbm: RBM) -> None:

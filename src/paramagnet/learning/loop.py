@@ -28,7 +28,7 @@ from paramagnet.learning.state import Record, TrainState
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, Unit
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
@@ -238,6 +238,4 @@ class Loop:
 
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
     """A hash of the data."""
-    if isinstance(unit, GaussianUnit):
-        return hashlib.sha256(points.tobytes()).hexdigest()
-    return hashlib.sha256(np.packbits(points == unit.high).tobytes()).hexdigest()
+    return hashlib.sha256(unit.fingerprint(points)).hexdigest()

@@ -26,7 +26,7 @@ from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.layout import Layout
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import SampledLayer, make_layers
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.units import FloatArray, as_binary
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
@@ -46,23 +46,22 @@ def data_moments(
     and they are made in blocks like those of chains: BLAS's own threads would go on waiting for more work, on
     the cores that the chains want.
 
-    With levels ``centre -+ half`` a unit's mean is ``centre + half tanh(half field)``. Only product, tanh,
-    product touch arrays of the size of the data; the rest is done on the small matrix.
+    A unit's mean is ``centre + half tanh(half field)``, or ``centre + half field`` (`Response`). Only
+    product, tanh, product touch arrays of the size of the data; the rest is done on the small matrix.
     """
     weights = layout.stacked(parameters).astype(points.dtype)
-    gaussian = isinstance(layout.hidden, GaussianUnit)
-    if isinstance(layout.hidden, GaussianUnit):  # the mean is the field times the variance
-        centre, half = 0.0, layout.hidden.variance
-    else:
-        centre = 0.5 * (layout.hidden.high + layout.hidden.low)
-        half = 0.5 * (layout.hidden.high - layout.hidden.low)
+    response = layout.hidden.response
+    if response is None:
+        return _moments_by_means(layout, weights, points)
+    centre, half, saturates = response
+    if saturates:
         weights *= half
     means = (points[:, -1] @ points) / len(points)  # a product with ones: five times faster than `mean`
     moments = np.empty(layout.size)
     stacked = layout.stacked(moments)
     if points.dtype == np.float64:
         fields = points @ weights
-        if not gaussian:
+        if saturates:
             hyperbolic.tanh(fields.reshape(-1))
         scale_and_shift(points.T @ fields, half / len(points), centre * means, stacked)
     else:
@@ -70,7 +69,7 @@ def data_moments(
 
         def run(block: int, rows: slice) -> None:
             fields = points[rows] @ weights
-            if not gaussian:
+            if saturates:
                 np.tanh(fields, out=fields)
             np.matmul(points[rows].T, fields, out=parts[block].reshape(weights.shape))
 
@@ -82,6 +81,15 @@ def data_moments(
     return moments
 
 
+def _moments_by_means(layout: Layout, weights: npt.NDArray[Any], points: npt.NDArray[Any]) -> FloatArray:
+    """`data_moments` for hidden units whose mean has no closed form that the loop knows."""
+    means = layout.hidden.mean((points @ weights).astype(np.float64))
+    moments = np.empty(layout.size)
+    layout.stacked(moments)[...] = points.T @ means / len(points)
+    moments[layout.n_weights + layout.n_hidden :] = points[:, :-1].mean(axis=0, dtype=np.float64)
+    return moments
+
+
 def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
     """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, exactly."""
     if has_gaussian(layout.visible, layout.hidden):
@@ -89,7 +97,10 @@ def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tup
         log_z, visible, hidden, products = form.moments(n_threads)
     else:
         log_z, visible, hidden, products = enumeration.moments(
-            *layout.split(parameters), layout.visible.levels, layout.hidden.levels, n_threads=n_threads
+            *layout.split(parameters),
+            as_binary(layout.visible, "visible").levels,
+            as_binary(layout.hidden, "hidden").levels,
+            n_threads=n_threads,
         )
     return log_z, np.concatenate((products.ravel(), hidden, visible))
 

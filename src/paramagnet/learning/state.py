@@ -23,7 +23,7 @@ from paramagnet.learning.gradients.base import GradientState, pack_state, unpack
 from paramagnet.learning.optimizers import OptimizerState
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
-from paramagnet.units import FloatArray, GaussianUnit, as_unit
+from paramagnet.units import FloatArray, as_unit
 
 _FORMAT = "paramagnet.checkpoint"
 _PREFIX = "gradient."  # of the names of the arrays of a gradient's state
@@ -173,8 +173,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         gradient_state = unpack_state(kept, content["gradient_state"])
     if "chains" in content:
         states = arrays["chains"].reshape(-1, layout.n_visible)
-        gaussian = isinstance(layout.visible, GaussianUnit)
-        if not (np.isfinite(states) if gaussian else np.isin(states, layout.visible.levels)).all():
+        if not layout.visible.is_value(states).all():
             raise ValueError("the chains hold other values than those of the visible units")
         address = content["chains"]
         seed, sweep = (as_count(address[name], name, minimum=0) for name in ("seed", "sweep"))

@@ -44,11 +44,10 @@ from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.sampling.chains import draw_seed
 from paramagnet.sampling.devices import as_engine
 from paramagnet.sampling.layer import Float32Array, SampledLayer, layers_of
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.units import FloatArray
 
 N_SAMPLES = 1000  # chains of an estimate, unless told otherwise
 METHODS = ("mais", "ais", "reverse-ais")
-SMALLEST_SHARE = 1e-3  # of a level in the independent model: all states must be possible
 SUMMED, KEPT, START = 0, 1, 2  # streams of random numbers
 
 
@@ -288,15 +287,15 @@ def _summed_energy(path: _Path, fields: Float32Array, summed: Float32Array) -> F
 
 def _choose_layer(marginalize: str, rbm: RBM) -> str:
     """The layer to sum out: a binary one."""
-    gaussian = [isinstance(unit, GaussianUnit) for unit in (rbm.visible, rbm.hidden)]
-    if all(gaussian):
+    unbounded = [not unit.bounded for unit in (rbm.visible, rbm.hidden)]
+    if all(unbounded):
         raise ValueError(
             "`rbm` must have a layer of spin or bit units, got two Gaussian layers, which are together one "
             "normal distribution. Take spin or bit units in one of the layers."
         )
     if marginalize == "auto":
-        marginalize = "visible" if gaussian[1] else "hidden"
-    if gaussian[marginalize == "hidden"]:
+        marginalize = "visible" if unbounded[1] else "hidden"
+    if unbounded[marginalize == "hidden"]:
         raise ValueError(
             f"`marginalize` must be a layer of spin or bit units, got {marginalize!r}, whose units are "
             "Gaussian."
@@ -342,17 +341,7 @@ def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
             f"`start` must hold {rbm.n_visible} means, one per visible unit, got shape {means.shape}. "
             "From data they are `data.mean(axis=0)`."
         )
-    if isinstance(rbm.visible, GaussianUnit):
-        return rbm.visible.base_field(means)
-    low, high = rbm.visible.levels
-    share = (means - low) / (high - low)
-    if np.any((share < 0.0) | (share > 1.0)):
-        raise ValueError(
-            f"`start` must hold means between {low:g} and {high:g}, got {means.min():g} to {means.max():g}."
-        )
-    share = np.clip(share, SMALLEST_SHARE, 1.0 - SMALLEST_SHARE)
-    base: FloatArray = np.log(share / (1.0 - share)) / (high - low)
-    return base
+    return rbm.visible.field_of_mean(means, "start")
 
 
 def _as_samples(samples: Any, rbm: RBM, n_samples: int, rng: np.random.Generator) -> FloatArray:

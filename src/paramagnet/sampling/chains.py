@@ -37,7 +37,7 @@ from paramagnet.sampling.layer import (
     SampledLayer,
     layers_of,
 )
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, Unit
 
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
@@ -62,10 +62,7 @@ class Chains:
     @classmethod
     def start(cls, unit: Unit, shape: tuple[int, int], rng: np.random.Generator) -> Chains:
         """Chains from states drawn without any field, ``shape = (n_chains, n_visible)``."""
-        if isinstance(unit, GaussianUnit):
-            return cls.from_states(unit.draw(np.zeros(shape), rng), rng)
-        states = rng.choice(np.array(unit.levels, np.float32), size=shape)
-        return cls.from_states(states, rng)
+        return cls.from_states(unit.random_start(shape, rng), rng)
 
     @classmethod
     def from_states(cls, states: npt.NDArray[Any], rng: np.random.Generator) -> Chains:
@@ -249,8 +246,8 @@ def sample(
 
 def _require_existence(rbm: RBM) -> None:
     """Two Gaussian layers are a normal distribution only while their coupling is weak enough."""
-    if isinstance(rbm.visible, GaussianUnit) and isinstance(rbm.hidden, GaussianUnit):
-        coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(rbm.visible.variance * rbm.hidden.variance)
+    if not (rbm.visible.bounded or rbm.hidden.bounded):
+        coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(rbm.visible.tail * rbm.hidden.tail)
         if not coupling < 1.0:
             raise ValueError(
                 "`rbm` must be a distribution: with two Gaussian layers the largest singular value of its "
@@ -267,18 +264,15 @@ def _as_clamp(clamp: Any, shape: tuple[int, int], unit: Unit) -> tuple[npt.NDArr
             "Put NaN where a unit is free."
         )
     held = ~np.isnan(values)
-    if isinstance(unit, GaussianUnit):
-        large = values[held & ~(np.abs(values) < LARGEST_DRAWN)]
-        if large.size:
-            raise ValueError(
-                f"`clamp` must hold numbers below {LARGEST_DRAWN:g}, or NaN where a unit is free; found "
-                f"{large[0]:g}."
-            )
-        return np.broadcast_to(held, shape), np.broadcast_to(values.astype(np.float32), shape)
-    foreign = values[held & (values != unit.low) & (values != unit.high)]
+    foreign = values[np.isfinite(values) & ~unit.is_value(values)]
     if foreign.size:
         raise ValueError(
-            f"`clamp` must hold the values of {unit} units, {unit.low:g} and {unit.high:g}, or NaN where "
-            f"a unit is free; found {foreign[0]:g}."
+            f"`clamp` must hold {unit.wanted}, or NaN where a unit is free; found {foreign[0]:g}."
+        )
+    large = values[held & ~(np.abs(values) < LARGEST_DRAWN)]
+    if large.size:
+        raise ValueError(
+            f"`clamp` must hold numbers below {LARGEST_DRAWN:g}, or NaN where a unit is free; found "
+            f"{large[0]:g}."
         )
     return np.broadcast_to(held, shape), np.broadcast_to(values.astype(np.float32), shape)

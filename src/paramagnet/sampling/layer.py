@@ -13,7 +13,7 @@ from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import draw, draw_and_list
 from paramagnet.rbm import RBM
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, GaussianUnit, Unit, as_binary
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -142,5 +142,6 @@ def _layer(weights: Float32Array, bias: FloatArray, unit: Unit) -> SampledLayer:
         return SampledLayer(
             weights, (scale * bias).astype(np.float32), scale, (np.nan, np.nan), float(np.sqrt(scale))
         )
-    scale = unit.high - unit.low
-    return SampledLayer(weights, (scale * bias).astype(np.float32), scale, unit.levels)
+    binary = as_binary(unit, "rbm")
+    scale = binary.high - binary.low
+    return SampledLayer(weights, (scale * bias).astype(np.float32), scale, binary.levels)

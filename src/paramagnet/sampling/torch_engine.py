@@ -25,7 +25,7 @@ from paramagnet.layout import Layout
 from paramagnet.sampling.annealing import KEPT, START, SUMMED
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.layer import HIDDEN, VISIBLE, check_range
-from paramagnet.units import FloatArray
+from paramagnet.units import FloatArray, as_binary
 
 if TYPE_CHECKING:
     from paramagnet.sampling.annealing import _Path
@@ -150,7 +150,8 @@ class TorchEngine:
         placed = self._place(weights)
         sides = ((placed.t(), visible_bias, layout.visible), (placed, hidden_bias, layout.hidden))
         of_visible, of_hidden = (
-            _make_layer(incoming, self._place(bias), unit.levels) for incoming, bias, unit in sides
+            _make_layer(incoming, self._place(bias), as_binary(unit, "rbm").levels)
+            for incoming, bias, unit in sides
         )
         return of_visible, of_hidden
 

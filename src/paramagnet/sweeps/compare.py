@@ -45,7 +45,7 @@ from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec, Spec
 from paramagnet.sweeps.store import RunRecord, Store
 from paramagnet.sweeps.sweep import SweepProgress, run_sweep
 from paramagnet.theory.ensemble import as_bias
-from paramagnet.units import GaussianUnit, as_unit
+from paramagnet.units import as_binary
 
 RECORDS = "records.jsonl"
 QUANTILE = 0.975  # both tails together: 95 % confidence
@@ -283,13 +283,9 @@ def compare_initializations(
 
 
 def _as_units(unit: Any, argument: str) -> str:
-    found = as_unit(unit, argument)
-    if isinstance(found, GaussianUnit):
-        raise ValueError(
-            f"`{argument}` must be 'spin' or 'bit', got {unit!r}: Gaussian units are not compared here. "
-            "`train` takes them, one start after the other."
-        )
-    return found.name
+    return as_binary(
+        unit, argument, ": others are not compared here. `train` takes them, one start after the other."
+    ).name
 
 
 def _plain(given: Any, number: float) -> Any:

@@ -19,6 +19,7 @@ from paramagnet.sweeps.groups import (
     values_at,
 )
 from paramagnet.sweeps.sheet import Line, Lines, Sheet, mean_text, std_text
+from paramagnet.units import as_unit
 
 
 @dataclass(frozen=True, order=True)
@@ -166,7 +167,9 @@ def _heading(setting: Setting, settings: Sequence[Setting]) -> str:
     parts = []
     if len({other.alpha for other in settings}) > 1 or len(settings) == 1:
         parts.append(f"α = {setting.alpha:.3g}")
-    if len({other.c for other in settings}) > 1 or (len(settings) == 1 and setting.hidden == "bit"):
+    if len({other.c for other in settings}) > 1 or (
+        len(settings) == 1 and not as_unit(setting.hidden, "hidden").symmetric
+    ):
         parts.append(f"c = {setting.c:g}")
     return ", ".join(parts)
 

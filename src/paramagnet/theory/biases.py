@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_positive, as_reals
-from paramagnet.units import FloatArray, GaussianUnit, Unit
+from paramagnet.units import FloatArray, GaussianUnit
 
 _DIGITS, _FEW_DIGITS = 37.0, 16.0  # exp(-37) = 1e-16 and exp(-16) = 1e-7: the accuracy of a rule
 
@@ -85,7 +85,7 @@ class Biases:
         squares = (self.values[counted] / largest) ** 2
         return float(largest * np.sqrt(self.weights[counted] @ squares))
 
-    def rule_for(self, unit: Unit, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    def rule_for(self, unit: Any, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """Points and weights that stand for all biases in a layer of such units, in its gauge; fewer of them
         where ``coarseness`` is above 1.
         """

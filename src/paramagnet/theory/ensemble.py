@@ -13,7 +13,7 @@ from paramagnet.theory.biases import Biases
 from paramagnet.theory.layers.binary import Layer
 from paramagnet.theory.layers.gaussian import GaussianLayer
 from paramagnet.theory.layers.spread import SpreadLayer
-from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, Unit, as_unit
+from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, SolvedUnit, Unit, as_solved
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
 LARGEST_RATIO = 1e50  # of the layer sizes
@@ -28,8 +28,8 @@ class Ensemble:
     ``spread_v`` or ``spread_h`` holds them, and ``b`` or ``c`` their root mean square.
     """
 
-    visible: Unit
-    hidden: Unit
+    visible: Any  # a `SolvedUnit`; the code asks for the values of binary ones where it knows which they are
+    hidden: Any
     beta: Array
     alpha: FloatArray
     b: FloatArray
@@ -118,7 +118,7 @@ class Ensemble:
 
 
 def _make_layer(
-    unit: Unit,
+    unit: SolvedUnit,
     bias: FloatArray,
     spread: Biases | None,
     qhat: Array,
@@ -149,7 +149,7 @@ def make_ensemble(
         if spread is not None:
             _refuse_beyond(np.array([spread.largest]), argument, -LARGEST_BIAS, LARGEST_BIAS)
     b, c = (bias.root_mean_square if isinstance(bias, Biases) else bias for bias in (b, c))
-    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    units = as_solved(visible, "visible"), as_solved(hidden, "hidden")
     arrays = (
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip

@@ -1,0 +1,225 @@
+"""What a unit type must answer, so that machines, sums, chains, training and files need not know which it is.
+
+A unit is a measure ``p0(x)`` on the line. In a field ``h`` it has the weight ``p0(x) exp(h x)``. A new type
+is a subclass of `Unit` with a name and five methods (`log_trace`, `mean`, `draw`, `log_base`, `is_value`);
+for use by name and in files it is registered with `paramagnet.units.register_unit`. Everything else has a
+default here, which a type replaces where it knows something faster.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import as_table, require_finite
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+_BLOCK_ELEMENTS = 1 << 18  # fields held at a time
+
+
+class Response(NamedTuple):
+    """The mean of a unit as a function of its field ``h``, in closed form.
+
+    It is ``centre + half tanh(half h)`` where ``saturates``, else ``centre + half h``.
+    """
+
+    centre: float
+    half: float
+    saturates: bool
+
+
+class Unit(ABC):
+    """One visible or hidden variable. All functions act elementwise on arrays."""
+
+    if TYPE_CHECKING:  # a property at run time would forbid a field of that name in a frozen dataclass
+
+        @property
+        def name(self) -> str:
+            """What `as_unit` and files know the unit by; every type has one."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    # What kind of variable it is
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether ``x -> -x`` maps the unit onto itself."""
+        return False
+
+    @property
+    def values(self) -> tuple[float, ...] | None:
+        """All values, where there are finitely many; None where there are not."""
+        return None
+
+    @property
+    def tail(self) -> float:
+        """The variance of the normal distribution that ``p0`` falls off like; 0 for bounded variables.
+
+        Two layers are a distribution where the largest singular value of the weights is below
+        ``1/sqrt(tail tail')``.
+        """
+        return 0.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every weight of a machine with this layer is finite, whatever the other layer is."""
+        return self.tail == 0.0
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the unit without field."""
+        step = 1e-4  # of the slope of the mean, which is the variance: wrong by about 1e-8 of itself
+        means = np.asarray(self.mean(np.array([-step, step])))
+        return math.sqrt(float(means[1] - means[0]) / (2.0 * step))
+
+    @property
+    def response(self) -> Response | None:
+        """The mean in closed form, where it has one of the two that the training loop knows."""
+        return None
+
+    # Weights, means and draws
+
+    @abstractmethod
+    def log_trace(self, field: Array) -> FloatArray:
+        """``ln sum_x p0(x) exp(h x)``, an integral for continuous variables; without overflow."""
+
+    @abstractmethod
+    def mean(self, field: Array) -> FloatArray:
+        """``E[x]`` in the field ``h``."""
+
+    @abstractmethod
+    def draw(self, field: Array, rng: np.random.Generator) -> FloatArray:
+        """One draw of ``x`` in each field ``h``."""
+
+    @abstractmethod
+    def log_base(self, states: FloatArray) -> float | FloatArray:
+        """``sum_i ln p0(x_i)`` over the last axis."""
+
+    def sum_log_trace(self, fields: FloatArray) -> FloatArray:
+        """``log_trace`` summed over the last axis."""
+        result: FloatArray = self.log_trace(fields).sum(axis=-1)
+        return result
+
+    def random_start(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """States drawn without any field, where chains start."""
+        return self.draw(np.zeros(shape), rng)
+
+    def subtract_log_weights(
+        self,
+        energies: FloatArray,
+        states: FloatArray,
+        weights: FloatArray,
+        bias: FloatArray,
+        own_bias: FloatArray,
+    ) -> None:
+        """Subtract ``states.bias + sum_j log_trace(field_j)`` from ``energies``, one number per state.
+
+        ``states`` are those of the other layer, whose biases are ``bias``; ``own_bias`` are the biases of
+        this one, whose fields are ``states @ weights + own_bias``. Memory stays bounded.
+        """
+        block = max(1, _BLOCK_ELEMENTS // len(own_bias))
+        for start in range(0, len(states), block):
+            rows = slice(start, start + block)
+            v = states[rows]
+            fields = v @ weights + own_bias
+            energies[rows] -= v @ bias + self.sum_log_trace(fields)
+
+    # From means to biases
+
+    def field_of_mean(self, mean: FloatArray, argument: str) -> FloatArray:
+        """The fields in which units have these means; ``argument`` is the caller's name for them.
+
+        Means at the end of the range are moved inside, so that fields are finite.
+        """
+        raise ValueError(
+            f"`{argument}` must be left out for {self} units: no field is known in which they have a given "
+            "mean."
+        )
+
+    def bias_from(self, states: FloatArray, argument: str = "data") -> FloatArray:
+        """Biases that give each unit on its own the mean of its column of ``states``."""
+        return self.field_of_mean(states.mean(axis=0), argument)
+
+    # Change of variables
+
+    def affine_to(self, other: Unit) -> tuple[float, float]:
+        """``a, s`` such that ``x = a y + s``, where ``y`` is the variable ``other``."""
+        if other == self:
+            return 1.0, 0.0
+        raise ValueError(
+            f"`rbm` must have other units in the layer that is to become {other}, got {self} units: no "
+            f"change of variables leads from {self} to {other} units. Keep that layer as it is."
+        )
+
+    # Checks
+
+    @abstractmethod
+    def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
+        """Where ``array`` holds values of this unit."""
+
+    @property
+    def wanted(self) -> str:
+        """What `is_value` wants, in words: "the values of spin units, -1 and 1"."""
+        return f"the values of {self} units"
+
+    def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
+        """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
+        states = as_table(data, argument, n_units, finite=True)
+        self.require_values(states, argument)
+        return states
+
+    def require_values(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold anything but values of this unit."""
+        require_finite(states, argument)
+        foreign = states[~self.is_value(states)]
+        if foreign.size:
+            raise ValueError(f"`{argument}` must hold {self.wanted}; found {foreign[0]:g}.")
+
+    def require_means(self, states: FloatArray, argument: str) -> None:
+        """An error if ``states`` hold what can be no mean of this unit."""
+        require_finite(states, argument)
+
+    def fingerprint(self, points: FloatArray) -> bytes:
+        """Bytes that tell these states from others; checkpoints keep a hash of them."""
+        return points.tobytes()
+
+    # Further learned numbers of each unit
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the numbers that each unit has besides its bias: ``p0(x)`` depends on them."""
+        return ()
+
+    def start_parameters(self, n_units: int) -> dict[str, FloatArray]:
+        """The numbers at the start: zeros."""
+        return {name: np.zeros(n_units) for name in self.parameters}
+
+    def at(self, parameters: Mapping[str, FloatArray]) -> Self:
+        """The units of one layer: this type with the numbers of every unit, in ``self.numbers``.
+
+        The last axis of all fields and states then runs over these units.
+        """
+        if not self.parameters:
+            return self
+        layer = copy.copy(self)
+        object.__setattr__(layer, "numbers", dict(parameters))
+        return layer
+
+    def statistics(self, states: FloatArray) -> dict[str, FloatArray]:
+        """``d ln p0(x)/d parameter`` at every state, by the name of the parameter."""
+        return {name: self._missing("statistics", name) for name in self.parameters}
+
+    def mean_statistics(self, field: FloatArray) -> dict[str, FloatArray]:
+        """The means of `statistics` in every field, ``d log_trace/d parameter``."""
+        return {name: self._missing("mean_statistics", name) for name in self.parameters}
+
+    def _missing(self, method: str, name: str) -> FloatArray:
+        raise NotImplementedError(f"{type(self).__name__} has the parameter {name!r}, but no `{method}`.")

@@ -1,0 +1,69 @@
+"""Unit types by their names: in arguments, in files, on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from paramagnet._arrays import shown
+from paramagnet.unit_base import Unit
+
+Factory = Callable[[str | None], Unit]  # of the text in brackets behind a name, None without brackets
+UNITS: dict[str, Factory] = {}
+_NAMED = re.compile(r"([^()]+)(?:\(([^()]+)\))?")
+
+
+def register_unit(name: str, unit: Unit | Factory) -> None:
+    """Make a unit type known by its name, to `as_unit`, to files and to the command line.
+
+    Parameters
+    ----------
+    name : what stands before the brackets in names such as ``"gaussian(0.5)"``; names are lasting, files
+        hold them
+    unit : the unit itself; or a function that makes it from the text in brackets, which is None where there
+        are none, and raises ValueError where the text is wrong
+    """
+    if not isinstance(name, str) or not _NAMED.fullmatch(name) or "(" in name:
+        raise ValueError(f"`name` must be a text without brackets, got {shown(name)}.")
+    UNITS[name] = _always(unit) if isinstance(unit, Unit) else unit
+
+
+def _always(unit: Unit) -> Factory:
+    def make(text: str | None) -> Unit:
+        if text is not None:
+            raise ValueError(f"`{unit}` takes nothing in brackets, got {shown(text)}.")
+        return unit
+
+    return make
+
+
+def as_unit(unit: str | Unit, argument: str) -> Unit:
+    """The unit type called ``unit``; ``argument`` is the caller's name for it, for the error message.
+
+    ``"gaussian(0.5)"`` is a Gaussian unit of variance 0.5.
+    """
+    if isinstance(unit, Unit):
+        return unit
+    reason = ""
+    if isinstance(unit, str) and (match := _NAMED.fullmatch(unit)) and match[1] in UNITS:
+        try:
+            return UNITS[match[1]](match[2])
+        except ValueError as error:
+            reason = f" {error}" if str(error).startswith("`") else ""
+    known = ", ".join(repr(name) for name in UNITS)
+    raise ValueError(f"`{argument}` must be a unit type ({known}), got {shown(unit)}.{reason}")
+
+
+def saved_name(unit: Unit, argument: str) -> str:
+    """The name under which files hold the unit; an error if it does not lead back to it."""
+    try:
+        found = as_unit(unit.name, argument)
+    except ValueError:
+        found = None
+    if found != unit:
+        *first, last = map(repr, UNITS)
+        raise ValueError(
+            f"`{argument}` must be {', '.join(first)} or {last} to be saved, got {unit!r}. `register_unit` "
+            "makes other types known by their names."
+        )
+    return unit.name
