@@ -384,7 +384,8 @@ def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradi
     k, m = sorted((n_visible, n_hidden))
     if k > 200:
         return math.inf
-    n_threads = max(1, min(n_threads, os.cpu_count() or 1))
+    if n_threads > 1:  # asking the system for its cores takes 9 us
+        n_threads = max(1, min(n_threads, os.cpu_count() or 1))
     rough = ROUGH_SECONDS * m * 2.0**k / n_threads
     if 1.0 < rough < 86400.0:
         return rough / ROUGH_SECONDS * _seconds_per_term(gradient)
