@@ -15,25 +15,21 @@ import numpy.typing as npt
 
 from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet.estimates import Estimate
-from paramagnet.exact.cost import estimate_seconds, sizes_of
-from paramagnet.exact.sums import log_partition
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
+from paramagnet.learning.evaluation import LogZ
 from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.moments import data_moments
 from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at
 from paramagnet.learning.resuming import describe
 from paramagnet.learning.state import Record, TrainState
-from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
 from paramagnet.units import FloatArray, Unit
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
-
-SECONDS_CHEAP = 1.0  # ln Z that takes no longer is exact
 
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
 
@@ -64,6 +60,7 @@ class Loop:
     batch_size: int
     weight_decay: float
     evaluated: frozenset[int]
+    log_z: LogZ = LogZ()  # noqa: RUF009 - it never changes
     engine: TorchEngine | None = None
 
     @property
@@ -77,6 +74,11 @@ class Loop:
             "weight_decay": repr(self.weight_decay),
             "device": KERNELS if self.engine is None else self.engine.kind,
         }
+
+    @property
+    def means(self) -> FloatArray | None:
+        """The means of the data, where estimates of ``ln Z`` start from them."""
+        return self.points.mean(axis=0) if self.log_z.start == "data" else None
 
     @property
     def threads(self) -> AbstractContextManager[None]:
@@ -165,8 +167,8 @@ class Loop:
         gradient_state: GradientState | None,
         rng_state: dict[str, Any],
     ) -> tuple[Estimate, Model | None]:
-        """``ln Z``; and where gradients are exact the averages under the model, which come with it."""
-        if self.gradient.exact:
+        """``ln Z``; and where it comes with exact gradients the averages under the model, too."""
+        if self.gradient.exact and self.log_z.method in ("auto", "exact"):
             points = self.points_and_ones[:, :-1]  # exact averages do not depend on them
             model = self.gradient.moments(self.layout, parameters, points, gradient_state, self.engine)
             if model[1].log_z is None:
@@ -176,13 +178,12 @@ class Loop:
                 )
             return Estimate(model[1].log_z), model
         rbm = self.layout.machine(parameters)
-        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
-            return Estimate(log_partition(rbm)), None
         # Random numbers of their own, so that measuring leaves the run as it is.
         seed = gradient_state.seed if isinstance(gradient_state, Chains) else rng_state["state"]["inc"]
         rng = np.random.default_rng([seed, epoch])
         device = KERNELS if self.engine is None else self.engine.name
-        return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads, device=device), None
+        threads = self.gradient.n_threads
+        return self.log_z(rbm, rng, means=self.means, n_threads=threads, device=device), None
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""
@@ -233,6 +234,7 @@ class Loop:
             weight_norm=float(np.linalg.norm(rbm.weights)),
             seconds=seconds,
             error=log_z.error,
+            n_effective=log_z.n_effective,
         )
 
 

@@ -28,6 +28,7 @@ from paramagnet._checks import (
     as_real,
 )
 from paramagnet.layout import Layout
+from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.choice import default_gradient
 from paramagnet.learning.loop import Loop
@@ -66,6 +67,7 @@ def train(
     weight_decay: float = 0.0,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
+    log_z: LogZ = LogZ(),  # noqa: B008
     device: str = "cpu",
     rng: Rng = None,
     callback: Callable[[TrainState], None] | None = None,
@@ -88,9 +90,11 @@ def train(
         be smaller.
     weight_decay : ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases)
     evaluate : after which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is
-        the start. None takes about fifty. With sampled gradients ``ln Z`` is exact where that takes no more
-        than about a second, else an estimate by mAIS, with its error.
+        the start. None takes about fifty.
     validation : data whose log-likelihood is measured beside that of ``data``
+    log_z : how ``ln Z`` is found for measurements, a `LogZ`. By default it comes with exact gradients; with
+        others it is exact where that takes no more than about a second, else an estimate by mAIS, with its
+        error. Measuring never changes a run, so a resumed one may have another.
     device : "cpu"; or a device of PyTorch's for sampled gradients and for estimates of ``ln Z``: "cuda",
         "mps", or "torch:cpu". Exact sums are always made on the processor.
     rng : seed or generator for the order of the points, and for chains
@@ -112,6 +116,7 @@ def train(
         weight_decay=weight_decay,
         evaluate=evaluate,
         validation=validation,
+        log_z=log_z,
         device=device,
         rng=rng,
         same_schedule=same_schedule,
@@ -146,6 +151,7 @@ def training_steps(
     weight_decay: float = 0.0,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
+    log_z: LogZ = LogZ(),  # noqa: B008
     device: str = "cpu",
     rng: Rng = None,
     same_schedule: bool = False,
@@ -170,6 +176,7 @@ def training_steps(
         weight_decay=weight_decay,
         evaluated=_evaluated_epochs(evaluate, epochs),
         validation=validation,
+        log_z=log_z,
         device=device,
     )
     first = start_optimizer(optimizer, loop.layout.size)
@@ -210,6 +217,7 @@ def _make_loop(
     weight_decay: float,
     evaluated: frozenset[int],
     validation: Any = None,
+    log_z: LogZ = LogZ(),  # noqa: B008
     device: str = KERNELS,
 ) -> Loop:
     """What stays the same during a run, from options that are checked here."""
@@ -239,6 +247,7 @@ def _make_loop(
         batch_size=n_batch,
         weight_decay=float(as_positive(as_real(weight_decay, "weight_decay"), "weight_decay", zero=True)),
         evaluated=evaluated,
+        log_z=as_log_z(log_z),
         engine=engine,
     )
 

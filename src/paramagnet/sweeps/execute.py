@@ -20,8 +20,6 @@ import numpy as np
 
 from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet._version import __version__
-from paramagnet.estimates import Estimate
-from paramagnet.exact.sums import log_partition
 from paramagnet.learning.gradients.persistent import PCD
 from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.likelihood import mean_free_energy
@@ -29,7 +27,6 @@ from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.state import Record, TrainState, load_checkpoint
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM
-from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sweeps.provenance import environment
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.seeds import annealing_seed, learning_seed, weight_seed
@@ -236,17 +233,7 @@ def _measure(
     run: Run, epoch: int, state: TrainState, points: FloatArray, held_out: FloatArray | None
 ) -> Record:
     rbm = state.rbm
-    if run.measurement.log_partition == "exact":
-        log_z = Estimate(log_partition(rbm))
-    else:
-        n_samples, n_temperatures = run.measurement.effort(epoch)
-        log_z = estimate_log_partition(
-            rbm,
-            n_samples=n_samples,
-            n_temperatures=n_temperatures,
-            rng=annealing_seed(run, epoch),
-            n_threads=1,
-        )
+    log_z = run.measurement.log_z(epoch)(rbm, annealing_seed(run, epoch), n_threads=1)
     return Record(
         epoch=epoch,
         log_likelihood=-mean_free_energy(rbm, points) - log_z.value,
@@ -255,6 +242,7 @@ def _measure(
         weight_norm=float(np.linalg.norm(rbm.weights)),
         seconds=state.seconds,
         error=log_z.error,
+        n_effective=log_z.n_effective,
     )
 
 

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
 from paramagnet.initializers import SCHEMES
 from paramagnet.sweeps.starts import OURS, parse_start
 from paramagnet.units import as_unit
+
+if TYPE_CHECKING:  # imported where it is used: reading a specification must not load the kernels
+    from paramagnet.learning.evaluation import LogZ
 
 PARTS = ("paper", "rivals", "starts", "all")
 
@@ -132,6 +135,13 @@ class MeasurementSpec:
         if epoch in self.epochs:
             return self.n_samples, self.n_temperatures
         return self.curve_samples, self.curve_temperatures
+
+    def log_z(self, epoch: int) -> LogZ:
+        """How ``ln Z`` is found at an epoch."""
+        from paramagnet.learning.evaluation import LogZ
+
+        n_samples, n_temperatures = self.effort(epoch)
+        return LogZ(self.log_partition, n_samples=n_samples, n_temperatures=n_temperatures)
 
 
 @lru_cache(maxsize=64)
