@@ -337,6 +337,6 @@ def test_other_files_are_refused(tmp_path, content):
 def test_a_binarizer_of_other_units_works_but_has_no_file(tmp_path):
     binarizer = fit_binarizer(GREY, units=BinaryUnit("odd", 3.0, 4.0))
     assert set(np.unique(binarizer.apply(GREY))) == {3.0, 4.0}
-    with pytest.raises(ValueError, match="`units` must be 'spin', 'bit' .*to be saved, got BinaryUnit"):
+    with pytest.raises(ValueError, match=r"`units` must be 'spin', 'bit' .*to be saved, got BinaryUnit"):
         binarizer.save(tmp_path / "b.json")
     assert {SPIN.name, BIT.name} == {"spin", "bit"}

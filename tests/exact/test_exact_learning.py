@@ -224,8 +224,8 @@ def test_likelihood_in_blocks_is_the_likelihood(monkeypatch):
     rbm = draw_machine(5, 3)
     data = draw_data(rbm, 50)
     whole = float(log_likelihood(rbm, data))
-    monkeypatch.setattr("paramagnet.learning.likelihood._BLOCK_ELEMENTS", 21)
-    monkeypatch.setattr("paramagnet.learning.likelihood._UNITS_IN_PRODUCT", 2)
+    monkeypatch.setattr("paramagnet._log_weights._BLOCK_ELEMENTS", 21)
+    monkeypatch.setattr("paramagnet._log_weights._UNITS_IN_PRODUCT", 2)
     assert float(log_likelihood(rbm, data)) == pytest.approx(whole, abs=1e-13)
 
 
