@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-CLASSES = {"BinaryUnit", "GaussianUnit", "Binary", "Gaussian", "Categorical", "ReLU"}
+CLASSES = {"BinaryUnit", "GaussianUnit", "SolvedUnit", "Binary", "Gaussian", "Categorical", "ReLU"}
 CONSTANTS = {"SPIN", "BIT", "GAUSSIAN"}
 NAMES = {"spin", "bit", "gaussian", "categorical", "relu", "drelu"}
 PARTIAL = {"levels", "low", "high", "variance", "width", "n_states"}  # attributes that not all units have

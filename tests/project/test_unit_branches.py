@@ -9,7 +9,10 @@ import pytest
 import paramagnet
 from unit_branches import branches_in, find_branches
 
-MOST, MOST_FILES = 100, 32  # lower them whenever the numbers fall; the aim is 8 places in 4 files
+# Lower them whenever the numbers fall. Outside the theory they are `as_binary`, `as_solved` and the choice of
+# an engine of PyTorch; the theory's own is counted apart.
+MOST, MOST_FILES = 3, 2
+MOST_IN_THEORY = 45
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,9 @@ def test_every_kind_of_branch_is_counted(text, kinds):
 
 def test_branches_on_unit_types_do_not_grow():
     found = find_branches(Path(paramagnet.__file__).parent)
-    files = {branch.file for branch in found}
-    listed = "\n".join(f"{b.file}:{b.line} {b.kind}" for b in found)
-    assert len(found) <= MOST, listed
+    outside = [branch for branch in found if not branch.file.startswith("theory/")]
+    files = {branch.file for branch in outside}
+    listed = "\n".join(f"{b.file}:{b.line} {b.kind}" for b in outside)
+    assert len(outside) <= MOST, listed
     assert len(files) <= MOST_FILES, sorted(files)
+    assert len(found) - len(outside) <= MOST_IN_THEORY

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from paramagnet.exact.gaussian_integrated import count_enumerated, has_gaussian
-from paramagnet.kernels import enumeration, quadratic
+from paramagnet.exact.choice import find_sum
 from paramagnet.rbm import RBM
 from paramagnet.units import BIT, SPIN, Unit
 
@@ -34,7 +33,7 @@ def check_cost(
     if seconds > SECONDS_ALLOWED:
         exponent = count_summed(n_visible, n_hidden, visible, hidden)
         remedy = "; `log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same"
-        if has_gaussian(visible, hidden) and exponent > quadratic.MOST_UNITS:
+        if exponent > find_sum(visible, hidden).most:
             remedy = ""  # not even then
         raise ValueError(
             f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
@@ -44,10 +43,10 @@ def check_cost(
 
 
 def count_summed(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> int:
-    """The number of units whose states are summed one by one: the smaller layer, or the binary one."""
-    if has_gaussian(visible, hidden):
-        return count_enumerated(n_visible, n_hidden, visible, hidden)
-    return min(n_visible, n_hidden)
+    """The binary logarithm of the number of states that are summed one by one: the number of units of the
+    smaller layer, or of the binary one.
+    """
+    return find_sum(visible, hidden).log2_states(n_visible, n_hidden, visible, hidden)
 
 
 def estimate_seconds(
@@ -61,10 +60,9 @@ def estimate_seconds(
 ) -> float:
     """How long one enumeration of such a machine will take; infinite where no float holds it."""
     try:
-        if has_gaussian(visible, hidden):
-            n_units = count_enumerated(n_visible, n_hidden, visible, hidden)
-            return quadratic.estimate_seconds(n_units, n_threads)
-        return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+        return find_sum(visible, hidden).seconds(
+            n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient
+        )
     except OverflowError:
         return math.inf
 

@@ -14,29 +14,15 @@ follow,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
+from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum
 from paramagnet.kernels import quadratic
 from paramagnet.kernels.precision import check_averages, check_draws, check_logarithm
 from paramagnet.kernels.quadratic import Progress
-from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit
-
-
-def has_gaussian(visible: Unit, hidden: Unit) -> bool:
-    """Whether a machine of such layers is summed here."""
-    return isinstance(visible, GaussianUnit) or isinstance(hidden, GaussianUnit)
-
-
-def count_enumerated(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> int:
-    """The number of units whose states are summed one by one: those of the layer that is not Gaussian."""
-    if isinstance(visible, GaussianUnit) and isinstance(hidden, GaussianUnit):
-        raise ValueError(
-            "`rbm` must have a layer of spin or bit units, got two Gaussian layers, which are together one "
-            "normal distribution. There is a theory of it (`solve_saddle_point`), but no training; take spin "
-            "or bit units in one of the layers."
-        )
-    return n_hidden if isinstance(visible, GaussianUnit) else n_visible
+from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +31,8 @@ class PairForm:
 
     weights: FloatArray  # rows are the Gaussian units
     bias: FloatArray
-    variance: float
+    gaussian: GaussianUnit
     binary: BinaryUnit
-    swapped: bool
     constant: float
     fields: FloatArray
     couplings: FloatArray
@@ -55,28 +40,16 @@ class PairForm:
 
     @classmethod
     def of(
-        cls,
-        weights: FloatArray,
-        visible_bias: FloatArray,
-        hidden_bias: FloatArray,
-        visible: Unit,
-        hidden: Unit,
+        cls, w: FloatArray, bias: FloatArray, own: FloatArray, gaussian: GaussianUnit, binary: BinaryUnit
     ) -> PairForm:
-        """The form of a machine given by its arrays and unit types."""
-        count_enumerated(weights.shape[0], weights.shape[1], visible, hidden)
-        swapped = isinstance(hidden, GaussianUnit)
-        gaussian, binary = (hidden, visible) if swapped else (visible, hidden)
-        bias, own = (hidden_bias, visible_bias) if swapped else (visible_bias, hidden_bias)
-        w = weights.T if swapped else weights
-        assert isinstance(gaussian, GaussianUnit)
-        assert isinstance(binary, BinaryUnit)
+        """The form of a machine with Gaussian units of biases ``bias`` and binary ones of biases ``own``."""
         low, step, variance = binary.low, binary.high - binary.low, gaussian.variance
         shifted = bias + low * w.sum(axis=1)
         row = np.abs(w).sum(axis=1)
         reach = np.abs(bias) + abs(low) * row
         square = 0.5 * (reach @ reach) + step * (reach @ row) + 0.5 * step * step * (row @ row)
         return cls(
-            w, bias, variance, binary, swapped,
+            w, bias, gaussian, binary,
             constant=float(low * own.sum() + 0.5 * variance * (shifted @ shifted)),
             fields=step * (own + variance * (shifted @ w)),
             couplings=(variance * step * step) * (w.T @ w),
@@ -94,7 +67,7 @@ class PairForm:
     def moments(
         self, n_threads: int = 1, progress: Progress | None = None
     ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""
+        """``ln Z``, ``E[x]``, ``E[y]``, ``E[x y^T]``."""
         value, mean, second = quadratic.pair_moments(
             self.fields, self.couplings, n_threads=n_threads, progress=progress
         )
@@ -103,10 +76,9 @@ class PairForm:
         check_logarithm(self.constant + value, self.magnitude)
         y = low + step * mean
         y_y = low * low + low * step * (mean[:, None] + mean) + step * step * second
-        x = self.variance * (self.bias + self.weights @ y)
-        x_y = self.variance * (np.outer(self.bias, y) + self.weights @ y_y)
-        if self.swapped:
-            return self.constant + value, y, x, np.ascontiguousarray(x_y.T)
+        variance = self.gaussian.variance
+        x = variance * (self.bias + self.weights @ y)
+        x_y = variance * (np.outer(self.bias, y) + self.weights @ y_y)
         return self.constant + value, x, y, x_y
 
     def draw_binary(
@@ -120,3 +92,112 @@ class PairForm:
         low, step = self.binary.low, self.binary.high - self.binary.low
         result: FloatArray = low + step * states
         return result
+
+
+@dataclass(frozen=True, eq=False)
+class VisibleIntegrated(ExactSum[GaussianUnit, BinaryUnit]):
+    """The sum of a machine with Gaussian visible units."""
+
+    most: ClassVar[float] = quadratic.MOST_UNITS
+    form: PairForm
+
+    @classmethod
+    def of(
+        cls,
+        weights: FloatArray,
+        visible_bias: FloatArray,
+        hidden_bias: FloatArray,
+        visible: GaussianUnit,
+        hidden: BinaryUnit,
+    ) -> Self:
+        """The sum of a machine given by its arrays and unit types."""
+        return cls(PairForm.of(weights, visible_bias, hidden_bias, visible, hidden))
+
+    @classmethod
+    def log2_states(cls, n_visible: int, n_hidden: int, visible: GaussianUnit, hidden: BinaryUnit) -> int:
+        """The number of hidden units."""
+        return n_hidden
+
+    @classmethod
+    def seconds(
+        cls,
+        n_visible: int,
+        n_hidden: int,
+        visible: GaussianUnit,
+        hidden: BinaryUnit,
+        *,
+        n_threads: int = 1,
+        gradient: bool = True,
+    ) -> float:
+        """How long one sum will take."""
+        return quadratic.estimate_seconds(n_hidden, n_threads)
+
+    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
+        """``ln Z``."""
+        return self.form.log_partition(n_threads, progress)
+
+    def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
+        """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""
+        return *self.form.moments(n_threads, progress), NOTHING
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator, n_threads: int = 1, progress: Progress | None = None
+    ) -> FloatArray:
+        """Independent states of the visible layer, drawn in the fields of hidden states."""
+        form = self.form
+        states = form.draw_binary(n_samples, rng, n_threads, progress)
+        return form.gaussian.draw(states @ form.weights.T + form.bias, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenIntegrated(ExactSum[BinaryUnit, GaussianUnit]):
+    """The sum of a machine with Gaussian hidden units."""
+
+    most: ClassVar[float] = quadratic.MOST_UNITS
+    form: PairForm
+
+    @classmethod
+    def of(
+        cls,
+        weights: FloatArray,
+        visible_bias: FloatArray,
+        hidden_bias: FloatArray,
+        visible: BinaryUnit,
+        hidden: GaussianUnit,
+    ) -> Self:
+        """The sum of a machine given by its arrays and unit types."""
+        return cls(PairForm.of(weights.T, hidden_bias, visible_bias, hidden, visible))
+
+    @classmethod
+    def log2_states(cls, n_visible: int, n_hidden: int, visible: BinaryUnit, hidden: GaussianUnit) -> int:
+        """The number of visible units."""
+        return n_visible
+
+    @classmethod
+    def seconds(
+        cls,
+        n_visible: int,
+        n_hidden: int,
+        visible: BinaryUnit,
+        hidden: GaussianUnit,
+        *,
+        n_threads: int = 1,
+        gradient: bool = True,
+    ) -> float:
+        """How long one sum will take."""
+        return quadratic.estimate_seconds(n_visible, n_threads)
+
+    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
+        """``ln Z``."""
+        return self.form.log_partition(n_threads, progress)
+
+    def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
+        """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""
+        log_z, hidden, visible, products = self.form.moments(n_threads, progress)
+        return log_z, visible, hidden, np.ascontiguousarray(products.T), NOTHING
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator, n_threads: int = 1, progress: Progress | None = None
+    ) -> FloatArray:
+        """Independent states of the visible layer."""
+        return self.form.draw_binary(n_samples, rng, n_threads, progress)

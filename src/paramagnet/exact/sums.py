@@ -1,5 +1,5 @@
 """Exact averages of a machine, by a sum over all states of its smaller layer (of its binary layer, if the
-other is Gaussian: ``marginal.py``).
+other is Gaussian: ``gaussian_integrated.py``). `exact_sum` chooses the way by the unit types.
 
 The cost doubles with every unit of that layer; it is estimated beforehand, and nothing that would take more
 than ten minutes starts unless told to.
@@ -14,11 +14,21 @@ import numpy as np
 from paramagnet._arrays import require_memory
 from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_threads
 from paramagnet._progress import Progress
+from paramagnet.exact.choice import AnySum, exact_sum, register_sum
 from paramagnet.exact.cost import check_cost, sizes_of
-from paramagnet.exact.gaussian_integrated import PairForm, has_gaussian
-from paramagnet.kernels import enumeration
 from paramagnet.rbm import RBM, Rng, as_rbm
-from paramagnet.units import FloatArray, GaussianUnit, as_binary
+from paramagnet.units import FloatArray
+
+__all__ = [
+    "LARGEST_TERM",
+    "Moments",
+    "exact_moments",
+    "exact_sum",
+    "log_partition",
+    "refuse_large",
+    "register_sum",
+    "sample_exact",
+]
 
 LARGEST_TERM = 1e12  # parameter; beyond, powers of two could leave the range of integers
 
@@ -51,9 +61,7 @@ def log_partition(
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
-    if has_gaussian(rbm.visible, rbm.hidden):
-        return pair_form(rbm).log_partition(n_threads, progress)
-    return enumeration.log_partition(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+    return _sum_of(rbm).log_partition(n_threads, progress)
 
 
 def exact_moments(
@@ -64,10 +72,7 @@ def exact_moments(
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
-    if has_gaussian(rbm.visible, rbm.hidden):
-        value, *arrays = pair_form(rbm).moments(n_threads, progress)
-    else:
-        value, *arrays = enumeration.moments(*kernel_arguments(rbm), n_threads=n_threads, progress=progress)
+    value, *arrays, _ = _sum_of(rbm).moments(n_threads, progress)
     for array in arrays:
         array.setflags(write=False)
     return Moments(value, *arrays)
@@ -91,13 +96,7 @@ def sample_exact(
     n_samples, generator = as_count(n_samples, "n_samples"), as_generator(rng)
     require_memory(16 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
-    if has_gaussian(rbm.visible, rbm.hidden):
-        states = pair_form(rbm).draw_binary(n_samples, generator, n_threads, progress)
-        return states if isinstance(rbm.hidden, GaussianUnit) else rbm.sample_v_given_h(states, rng=generator)
-    visible, _ = enumeration.draw_states(
-        *kernel_arguments(rbm), n_samples, generator, n_threads=n_threads, progress=progress
-    )
-    return visible
+    return _sum_of(rbm).draw(n_samples, generator, n_threads, progress)
 
 
 def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -> tuple[RBM, int]:
@@ -107,19 +106,9 @@ def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -
     return as_rbm(rbm, "rbm"), as_threads(n_threads)
 
 
-def pair_form(rbm: RBM) -> PairForm:
-    """A machine with a Gaussian layer, as its binary layer alone."""
+def _sum_of(rbm: RBM) -> AnySum:
     refuse_large(rbm)
-    return PairForm.of(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
-
-
-def kernel_arguments(
-    rbm: RBM,
-) -> tuple[FloatArray, FloatArray, FloatArray, tuple[float, float], tuple[float, float]]:
-    """A machine as the kernels know it: arrays and levels, no names."""
-    refuse_large(rbm)
-    levels = [as_binary(unit, "rbm").levels for unit in (rbm.visible, rbm.hidden)]
-    return rbm.weights, rbm.visible_bias, rbm.hidden_bias, levels[0], levels[1]
+    return exact_sum(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
 
 
 def refuse_large(rbm: RBM) -> None:

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._parallel import n_blocks, run_blocks
-from paramagnet.exact.gaussian_integrated import PairForm, has_gaussian
-from paramagnet.kernels import enumeration, hyperbolic
+from paramagnet.exact.sums import exact_sum
+from paramagnet.kernels import hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.layout import Layout
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import SampledLayer, make_layers
-from paramagnet.units import FloatArray, as_binary
+from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
@@ -92,16 +92,8 @@ def _moments_by_means(layout: Layout, weights: npt.NDArray[Any], points: npt.NDA
 
 def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
     """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, exactly."""
-    if has_gaussian(layout.visible, layout.hidden):
-        form = PairForm.of(*layout.split(parameters), layout.visible, layout.hidden)
-        log_z, visible, hidden, products = form.moments(n_threads)
-    else:
-        log_z, visible, hidden, products = enumeration.moments(
-            *layout.split(parameters),
-            as_binary(layout.visible, "visible").levels,
-            as_binary(layout.hidden, "hidden").levels,
-            n_threads=n_threads,
-        )
+    sums = exact_sum(*layout.split(parameters), layout.visible, layout.hidden)
+    log_z, visible, hidden, products, _ = sums.moments(n_threads)
     return log_z, np.concatenate((products.ravel(), hidden, visible))
 
 

@@ -39,7 +39,6 @@ from paramagnet._parallel import n_blocks, run_blocks
 from paramagnet._progress import Meter, Progress
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import sample_exact
-from paramagnet.kernels.sampling import draw, draw_and_weigh
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.sampling.chains import draw_seed
 from paramagnet.sampling.devices import as_engine
@@ -241,7 +240,6 @@ def _anneal_block(
 
     The states that were weighed last are returned.
     """
-    summed_levels = path.summed.levels
     linear = (path.kept_bias[0] - path.kept_bias[1]).astype(np.float32)
     kept_room, summed_room = (layer.room_for_products(len(kept)) for layer in (path.kept, path.summed))
     fields = np.empty((len(kept), path.summed.shift.size), np.float32)
@@ -251,7 +249,7 @@ def _anneal_block(
     if path.joint:
         t = float(path.temperatures[0])
         shift, address = path.summed_shift(t).astype(np.float32), (seed, first, 0, SUMMED)
-        draw(fields, t * path.summed.scale, shift, summed_levels, address, spare, summed)
+        path.summed.draw_at(t, shift, fields, address, spare, summed)
     n_steps = len(path.temperatures) - 1
     for k in range(n_steps):
         now, then = float(path.temperatures[k]), float(path.temperatures[k + 1])
@@ -261,11 +259,10 @@ def _anneal_block(
         if path.joint:
             log_weights += (then - now) * _summed_energy(path, fields, summed)
             shift = path.summed_shift(then).astype(np.float32)
-            draw(fields, then * path.summed.scale, shift, summed_levels, address, spare, summed)
+            path.summed.draw_at(then, shift, fields, address, spare, summed)
         else:
-            scales = now * path.summed.scale, then * path.summed.scale
             shifts = np.stack((path.summed_shift(now), path.summed_shift(then)))
-            draw_and_weigh(fields, scales, shifts, summed_levels, address, summed, log_weights)
+            path.summed.draw_and_weigh(now, then, shifts, fields, address, summed, log_weights)
         if tick is not None:
             tick()
         if k + 1 == n_steps:

@@ -145,7 +145,7 @@ def _run_block(
         for states, room in ((visible, room_v), (fields, room_h))
     ]
     totals = [0, 0]
-    listed = [limit > 0.0 and not layer.deviation for layer, limit in zip(layers, limits, strict=True)]
+    listed = [limit > 0.0 and layer.lists_changes for layer, limit in zip(layers, limits, strict=True)]
     few = listed.copy()  # where many units changed in the last sweep, changes are not even listed
     changes_v, changes_h = room_for_changes(visible), room_for_changes(fields)
     if clamp is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,13 +12,15 @@ import numpy.typing as npt
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
-from paramagnet.kernels.sampling import draw, draw_and_list
+from paramagnet.kernels.sampling import draw, draw_and_list, draw_and_weigh
 from paramagnet.rbm import RBM
-from paramagnet.units import FloatArray, GaussianUnit, Unit, as_binary
+from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit
 
 Float32Array = npt.NDArray[np.float32]
 
 Room = tuple[npt.NDArray[np.uint16], Float32Array]  # to look products up
+
+Address = tuple[int, int, int, int]  # of random numbers: seed, first chain, sweep, stream
 
 Changes = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]  # lists of units, and where they begin and end
 
@@ -34,17 +37,19 @@ LARGEST_DRAWN = 1e30  # parameter: sums over many units stay below 3e38, the lar
 
 @dataclass(frozen=True, eq=False)
 class SampledLayer:
-    """One layer as the kernels want it, in float32: the rows of ``weights`` belong to its own units.
+    """A layer of units with two values as the kernels want it, in float32: the rows of ``weights`` belong to
+    its own units.
 
-    Its log-odds are ``scale`` times the field from the other layer, plus ``shift``. For Gaussian units this
-    is their mean, and ``deviation``, zero for others, their standard deviation.
+    Its log-odds are ``scale`` times the field from the other layer, plus ``shift``. Layers of other units are
+    subclasses, with a ``scale`` and a ``shift`` in their own sense; they do not list changes.
     """
 
     weights: Float32Array
     shift: Float32Array
     scale: float
     levels: tuple[float, float]
-    deviation: float = 0.0
+
+    lists_changes: ClassVar[bool] = True
 
     @cached_property
     def panels(self) -> Float32Array:
@@ -54,13 +59,13 @@ class SampledLayer:
     def draw(
         self,
         fields: Float32Array,
-        address: tuple[int, int, int, int],
+        address: Address,
         old: Float32Array,
         new: Float32Array,
         changes: Changes | None,
     ) -> int:
         """Draw the states ``new`` in their fields; return how many differ from ``old``, and list them."""
-        if changes is None or self.deviation:
+        if changes is None or not self.lists_changes:
             return self.draw_at(1.0, self.shift, fields, address, old, new)
         return draw_and_list(fields, self.scale, self.shift, self.levels, address, old, new, *changes)
 
@@ -69,20 +74,32 @@ class SampledLayer:
         t: float,
         shift: Float32Array,
         fields: Float32Array,
-        address: tuple[int, int, int, int],
+        address: Address,
         old: Float32Array,
         new: Float32Array,
     ) -> int:
-        """The same in ``t`` times the fields, with another shift."""
-        if self.deviation:
-            return draw_normal(fields, t * self.scale, shift, self.deviation, address, new)
+        """The same in ``t`` times the fields, with another shift; no changes are listed."""
         return draw(fields, t * self.scale, shift, self.levels, address, old, new)
+
+    def draw_and_weigh(
+        self,
+        now: float,
+        then: float,
+        shifts: FloatArray,
+        fields: Float32Array,
+        address: Address,
+        states: Float32Array,
+        log_weights: FloatArray,
+    ) -> None:
+        """Add the rise of the logarithm of the sum over all states, from ``now`` to ``then`` times the fields
+        and from the first to the second row of ``shifts``; and draw the states at ``then``.
+        """
+        scales = now * self.scale, then * self.scale
+        draw_and_weigh(fields, scales, shifts, self.levels, address, states, log_weights)
 
     def mean(self, fields: Float32Array) -> Float32Array:
         """The mean of every unit in its field."""
         means: Float32Array = np.float32(self.scale) * fields + self.shift
-        if self.deviation:
-            return means
         low, high = self.levels
         np.tanh(np.float32(0.5) * means, out=means)
         means *= np.float32(0.5 * (high - low))
@@ -99,13 +116,92 @@ class SampledLayer:
     def room_for_products(self, n_chains: int) -> Room | None:
         """What `multiply` wants with so many chains; None where a matrix product is faster, or has to do."""
         small = n_chains < FEWEST_CHAINS or n_chains * self.weights.size < SMALLEST_PRODUCT
-        if self.deviation or small:
+        if small or not self.lists_changes:
             return None
         return make_room(n_chains, len(self.weights))
 
     def follow(self, changes: Changes, fields: Float32Array) -> None:
         """The fields of the other layer after the changes, from those before."""
         add_changed_rows(*changes, self.levels[1] - self.levels[0], self.panels, fields)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalLayer(SampledLayer):
+    """A layer of Gaussian units: their means are ``scale`` times the field, plus ``shift``, and ``deviation``
+    is their standard deviation.
+    """
+
+    deviation: float
+
+    lists_changes: ClassVar[bool] = False
+
+    def draw_at(
+        self,
+        t: float,
+        shift: Float32Array,
+        fields: Float32Array,
+        address: Address,
+        old: Float32Array,
+        new: Float32Array,
+    ) -> int:
+        """Draw the states ``new`` in ``t`` times their fields, with another shift."""
+        return draw_normal(fields, t * self.scale, shift, self.deviation, address, new)
+
+    def mean(self, fields: Float32Array) -> Float32Array:
+        """The mean of every unit in its field."""
+        means: Float32Array = np.float32(self.scale) * fields + self.shift
+        return means
+
+
+@dataclass(frozen=True, eq=False)
+class UnitLayer(SampledLayer):
+    """A layer of any units, drawn by `Unit.draw`: ``shift`` are the biases, ``scale`` is 1.
+
+    Random numbers come from a Philox generator of their own for every block of chains, sweep and stream.
+    """
+
+    unit: Unit
+
+    lists_changes: ClassVar[bool] = False
+
+    def draw_at(
+        self,
+        t: float,
+        shift: Float32Array,
+        fields: Float32Array,
+        address: Address,
+        old: Float32Array,
+        new: Float32Array,
+    ) -> int:
+        """Draw the states ``new`` in ``t`` times their fields, with another shift; all count as changed."""
+        new[:] = self.unit.draw(t * fields.astype(np.float64) + shift, _generator(address))
+        return new.size
+
+    def draw_and_weigh(
+        self,
+        now: float,
+        then: float,
+        shifts: FloatArray,
+        fields: Float32Array,
+        address: Address,
+        states: Float32Array,
+        log_weights: FloatArray,
+    ) -> None:
+        """Add the rise of `Unit.log_trace`, summed over the units; and draw the states at ``then``."""
+        wide = fields.astype(np.float64)
+        after = then * wide + shifts[1]
+        log_weights += self.unit.sum_log_trace(after) - self.unit.sum_log_trace(now * wide + shifts[0])
+        states[:] = self.unit.draw(after, _generator(address))
+
+    def mean(self, fields: Float32Array) -> Float32Array:
+        """The mean of every unit in its field."""
+        return self.unit.mean(fields.astype(np.float64) + self.shift).astype(np.float32)
+
+
+def _generator(address: Address) -> np.random.Generator:
+    """Random numbers that depend on seed, first chain, sweep and stream alone."""
+    seed, first, sweep, stream = address
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, first, sweep, stream]))
 
 
 def make_layers(
@@ -118,7 +214,8 @@ def make_layers(
     """The visible and the hidden layer of a machine, in float32."""
     check_range(weights, visible_bias, hidden_bias)
     rows = weights.astype(np.float32)
-    return _layer(rows, visible_bias, visible), _layer(np.ascontiguousarray(rows.T), hidden_bias, hidden)
+    of_visible = make_layer(visible, rows, visible_bias)
+    return of_visible, make_layer(hidden, np.ascontiguousarray(rows.T), hidden_bias)
 
 
 def check_range(*parameters: FloatArray) -> None:
@@ -136,12 +233,31 @@ def layers_of(rbm: RBM) -> tuple[SampledLayer, SampledLayer]:
     return make_layers(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
 
 
-def _layer(weights: Float32Array, bias: FloatArray, unit: Unit) -> SampledLayer:
-    if isinstance(unit, GaussianUnit):
-        scale = unit.variance
-        return SampledLayer(
-            weights, (scale * bias).astype(np.float32), scale, (np.nan, np.nan), float(np.sqrt(scale))
-        )
-    binary = as_binary(unit, "rbm")
-    scale = binary.high - binary.low
-    return SampledLayer(weights, (scale * bias).astype(np.float32), scale, binary.levels)
+@singledispatch
+def make_layer(unit: Unit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    """A layer of such units, with the rows ``weights``, as chains need it.
+
+    A type with something faster registers it: ``@make_layer.register``. Units with further learned numbers
+    come with them (`Unit.at`).
+    """
+    return UnitLayer(weights, bias.astype(np.float32), 1.0, (np.nan, np.nan), unit)
+
+
+_make_any = make_layer.dispatch(Unit)
+
+
+@make_layer.register
+def _(unit: BinaryUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    if unit.parameters:  # a subclass, of which the kernels know nothing
+        return _make_any(unit, weights, bias)
+    scale = unit.high - unit.low
+    return SampledLayer(weights, (scale * bias).astype(np.float32), scale, unit.levels)
+
+
+@make_layer.register
+def _(unit: GaussianUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    if unit.parameters:
+        return _make_any(unit, weights, bias)
+    scale = unit.variance
+    shift = (scale * bias).astype(np.float32)
+    return NormalLayer(weights, shift, scale, (np.nan, np.nan), float(np.sqrt(scale)))

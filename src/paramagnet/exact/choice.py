@@ -1,0 +1,51 @@
+"""The one place that chooses how a machine is summed: by the types of its units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramagnet.exact.brute_force import BruteForce
+from paramagnet.exact.enumerated import Enumerated
+from paramagnet.exact.exact_sum import ExactSum
+from paramagnet.exact.gaussian_integrated import HiddenIntegrated, VisibleIntegrated
+from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit
+
+Pair = tuple[type[Unit], type[Unit]]
+AnySum = ExactSum[Any, Any]
+
+SUMS: dict[Pair, type[AnySum]] = {
+    (Unit, Unit): BruteForce,
+    (BinaryUnit, BinaryUnit): Enumerated,
+    (GaussianUnit, BinaryUnit): VisibleIntegrated,
+    (BinaryUnit, GaussianUnit): HiddenIntegrated,
+}
+_found: dict[Pair, type[AnySum]] = {}  # what `find_sum` answered before
+
+
+def register_sum(visible: type[Unit], hidden: type[Unit], kind: type[AnySum]) -> None:
+    """Sum machines of these unit types, and of subclasses that have no sum of their own, by ``kind``."""
+    SUMS[visible, hidden] = kind
+    _found.clear()
+
+
+def find_sum(visible: Unit, hidden: Unit) -> type[AnySum]:
+    """The way to sum machines of these units.
+
+    The classes of a pair are looked up along their bases, those of the visible units first; sums that do not
+    know of further learned numbers are passed over for units that have some.
+    """
+    pair = type(visible), type(hidden)
+    found = _found.get(pair)
+    if found is None:
+        further = bool(visible.parameters or hidden.parameters)
+        kinds = (SUMS.get((v, h)) for v in pair[0].__mro__ for h in pair[1].__mro__)
+        found = next(kind for kind in kinds if kind is not None and (kind.further or not further))
+        _found[pair] = found
+    return found
+
+
+def exact_sum(
+    weights: FloatArray, visible_bias: FloatArray, hidden_bias: FloatArray, visible: Unit, hidden: Unit
+) -> AnySum:
+    """The sum over all states of a machine, given by its arrays and its units."""
+    return find_sum(visible, hidden).of(weights, visible_bias, hidden_bias, visible, hidden)

@@ -1,0 +1,70 @@
+"""Exact sums for machines of two layers with two values per unit: by enumeration of the smaller layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from paramagnet._progress import Progress
+from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum
+from paramagnet.kernels import enumeration
+from paramagnet.units import BinaryUnit, FloatArray
+
+Levels = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
+    """A machine as the kernels know it: arrays and levels, no names."""
+
+    arguments: tuple[FloatArray, FloatArray, FloatArray, Levels, Levels]
+
+    @classmethod
+    def of(
+        cls,
+        weights: FloatArray,
+        visible_bias: FloatArray,
+        hidden_bias: FloatArray,
+        visible: BinaryUnit,
+        hidden: BinaryUnit,
+    ) -> Self:
+        """The sum of a machine given by its arrays and unit types."""
+        return cls((weights, visible_bias, hidden_bias, visible.levels, hidden.levels))
+
+    @classmethod
+    def log2_states(cls, n_visible: int, n_hidden: int, visible: BinaryUnit, hidden: BinaryUnit) -> int:
+        """The number of units of the smaller layer."""
+        return min(n_visible, n_hidden)
+
+    @classmethod
+    def seconds(
+        cls,
+        n_visible: int,
+        n_hidden: int,
+        visible: BinaryUnit,
+        hidden: BinaryUnit,
+        *,
+        n_threads: int = 1,
+        gradient: bool = True,
+    ) -> float:
+        """How long one sum will take."""
+        return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+
+    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
+        """``ln Z``."""
+        return enumeration.log_partition(*self.arguments, n_threads=n_threads, progress=progress)
+
+    def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
+        """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""
+        return *enumeration.moments(*self.arguments, n_threads=n_threads, progress=progress), NOTHING
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator, n_threads: int = 1, progress: Progress | None = None
+    ) -> FloatArray:
+        """Independent states of the visible layer."""
+        visible, _ = enumeration.draw_states(
+            *self.arguments, n_samples, rng, n_threads=n_threads, progress=progress
+        )
+        return visible

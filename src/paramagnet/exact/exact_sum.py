@@ -1,0 +1,80 @@
+"""What an exact sum must answer, whatever the units are."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+
+from paramagnet._progress import Progress
+from paramagnet.units import FloatArray, Unit
+
+Averages = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
+NOTHING = np.zeros(0)
+
+
+V_contra = TypeVar("V_contra", bound=Unit, contravariant=True)
+H_contra = TypeVar("H_contra", bound=Unit, contravariant=True)
+
+
+class ExactSum(Protocol[V_contra, H_contra]):
+    """The sum over all states of a machine, in the way that suits its units.
+
+    The numbers of a machine are given to `of`; what a sum costs follows from sizes and unit types alone, and
+    is asked of the class. ``further`` says whether it takes units with further learned numbers
+    (`Unit.parameters`), ``most`` is the largest `log2_states` that it takes, whatever the time.
+    """
+
+    further: ClassVar[bool] = False
+    most: ClassVar[float] = math.inf
+
+    @classmethod
+    def of(
+        cls,
+        weights: FloatArray,
+        visible_bias: FloatArray,
+        hidden_bias: FloatArray,
+        visible: V_contra,
+        hidden: H_contra,
+    ) -> Self:
+        """The sum of a machine given by its arrays and its units, which have their numbers (`Unit.at`)."""
+        ...
+
+    @classmethod
+    def log2_states(cls, n_visible: int, n_hidden: int, visible: V_contra, hidden: H_contra) -> int:
+        """The binary logarithm of the number of states that are summed one by one, rounded up."""
+        ...
+
+    @classmethod
+    def seconds(
+        cls,
+        n_visible: int,
+        n_hidden: int,
+        visible: V_contra,
+        hidden: H_contra,
+        *,
+        n_threads: int = 1,
+        gradient: bool = True,
+    ) -> float:
+        """How long one sum will take: `moments` for a ``gradient``, else `log_partition`.
+
+        An OverflowError means that no float holds it.
+        """
+        ...
+
+    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
+        """``ln Z``; the same for any number of threads, bit for bit."""
+        ...
+
+    def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
+        """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``, and the averages of the `Unit.statistics` of both
+        layers one after the other, in the order of `Layout`.
+        """
+        ...
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator, n_threads: int = 1, progress: Progress | None = None
+    ) -> FloatArray:
+        """Independent states of the visible layer."""
+        ...
