@@ -130,6 +130,7 @@ def refine(
     log_q, log_q_slope = peak.log_overlap, np.zeros_like(x)
     machines = ensemble.select((slice(None), None))
     change = np.zeros_like(x)
+    two_phases = has_gaussian(ensemble)
     failures, crossing = np.zeros(x.shape, dtype=int), np.full_like(x, np.nan)
     for i in range(100):
         delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
@@ -148,8 +149,9 @@ def refine(
         q = np.maximum(q, NOTHING)
         log_q, log_q_slope = np.log(q), motion.overlap_derivative[:, 1] / q
         low, high = np.where(g > 0.0, x, low), np.where(g < 0.0, x, high)
-        crossed = (x == crossing) & (slopes[:, 0] > 0.0) & (slopes[:, 2] < 0.0)
-        low, high = np.where(crossed, x, low), np.where(crossed, x, high)
+        if two_phases:
+            crossed = (x == crossing) & (slopes[:, 0] > 0.0) & (slopes[:, 2] < 0.0)
+            low, high = np.where(crossed, x, low), np.where(crossed, x, high)
         curvature = np.where(first < 0.0, first, curvature)
         halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
         # far from Newton's step the two derivatives do not describe g: where g itself has an extremum,
@@ -166,13 +168,14 @@ def refine(
         done |= close | collapsed
         if done.all():
             break
-        failures = np.where(inside | done, 0, failures + 1)
-        if has_gaussian(ensemble):
+        if two_phases:
+            failures = np.where(inside | done, 0, failures + 1)
             for k in np.flatnonzero((failures > 0) & (failures % _PATIENCE == 0)):
                 crossing[k] = _phase_crossing(ensemble.select([k]), low[k], high[k])
                 x[k] = crossing[k] if np.isfinite(crossing[k]) else x[k]
-    # at an end of its bracket g does not change sign
-    value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, motion.value[:, 1])
+    value = motion.value[:, 1]
+    if jump.any():  # at an end of its bracket g does not change sign
+        value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, value)
     return x, value, curvature, solution, change / delta, jump
 
 

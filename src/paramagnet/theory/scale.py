@@ -102,12 +102,14 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     stability = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
     # what the scan saw may be no maximum, or the saddle point may not have been reached there
     true = np.isfinite(value) & (value != 0.0) & (solution.residual[:, 1] <= _LARGEST_RESIDUAL)
-    where, curvature, jump = where[true], curvature[true], jump[true]
-    found = {"beta": np.exp(log_beta), "value": value, "stability": stability}
+    if not true.all():
+        where, log_beta, value, stability, curvature, jump = (
+            x[true] for x in (where, log_beta, value, stability, curvature, jump)
+        )
+        machines, peak = machines.select(true), Peak(*(array[true] for array in peak))
+    found = {"beta": np.exp(log_beta), "value": value, "stability": stability, "curvature": curvature}
     for name, values in found.items():
-        result[name][where] = values[true]
-    result["curvature"][where] = curvature
-    machines, peak = machines.select(true), Peak(*(array[true] for array in peak))
+        result[name][where] = values
     rival = result["rival"]
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
