@@ -152,6 +152,13 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     yield Call("Exact", pm.Exact, options)
     counts = {"n_chains": ("count", 10), "n_steps": ("count", 1), "n_relax": ("count", 1)}
     yield Call("PCD", pm.PCD, {**counts, "n_threads": ("count?", None)})
+    policy = {"method": ("choice", "mais"), "seconds": ("real", 1.0), "n_samples": ("count", 2)}
+    policy |= {
+        "n_temperatures": ("count", 2),
+        "marginalize": ("choice", "auto"),
+        "start": ("choice", "uniform"),
+    }
+    yield Call("LogZ", pm.LogZ, policy)
     yield Call("CD", pm.CD, {"n_steps": ("count", 1), "n_threads": ("count?", None)})
     adam = {"learning_rate": ("real|callable", 0.1), "beta1": ("real", 0.9), "beta2": ("real", 0.99)}
     yield Call("Adam", pm.Adam, {**adam, "epsilon": ("real", 1e-8)})
@@ -169,6 +176,7 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         "rbm": m, "data": data, "epochs": ("count", 1), "gradient": ("choice?", None),
         "optimizer": ("choice", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
         "evaluate": ("epochs", None), "validation": ("states?", None), "device": ("choice", "cpu"),
+        "log_z": ("choice", pm.LogZ()),
         "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
     yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), training)
@@ -240,6 +248,6 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
         "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("seed", 0), "jobs": ("count", 1),
-        "folder": ("folder?", None), "callback": ("callable?", None),
+        "folder": ("folder?", None), "callback": ("callable?", None), "log_z": ("choice", pm.LogZ()),
     }  # fmt: skip
     yield Call("compare_initializations", pm.compare_initializations, comparing, {"data": ("path",)}, True)

@@ -15,8 +15,8 @@ from paramagnet.exact.sums import exact_moments, log_partition, sample_exact
 from paramagnet.initializers import initialize
 from paramagnet.kernels.sampling import fill_uniform
 from paramagnet.layout import Layout
-from paramagnet.learning import loop as run_module
-from paramagnet.learning import training
+from paramagnet.learning import evaluation, training
+from paramagnet.learning.evaluation import LogZ
 from paramagnet.learning.gradients.contrastive import CD
 from paramagnet.learning.gradients.persistent import PCD
 from paramagnet.learning.gradients.summed import Exact
@@ -353,15 +353,15 @@ def test_another_engine_is_another_run():
 
 def test_large_machines_are_measured_on_the_device(monkeypatch):
     seen = []
-    real = run_module.estimate_log_partition
+    real = evaluation.estimate_log_partition
 
     def spy(*arguments, device, **options):
         seen.append(device)
-        return real(*arguments, device=device, n_temperatures=20, n_samples=50, **options)
+        return real(*arguments, device=device, **options)
 
-    monkeypatch.setattr(run_module, "estimate_log_partition", spy)
-    rbm = draw_machine(40, 35, scale=0.05)
-    train(rbm, np.ones((3, 40)), epochs=1, gradient=PCD(5, 1, 1), device="torch:cpu", rng=0)
+    monkeypatch.setattr(evaluation, "estimate_log_partition", spy)
+    rbm, log_z = draw_machine(40, 35, scale=0.05), LogZ(n_samples=50, n_temperatures=20)
+    train(rbm, np.ones((3, 40)), epochs=1, gradient=PCD(5, 1, 1), device="torch:cpu", log_z=log_z, rng=0)
     assert seen == ["torch:cpu", "torch:cpu"]
 
 

@@ -21,7 +21,7 @@ from paramagnet.initializers import initialize
 from paramagnet.layout import Layout
 from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import Gradient
-from paramagnet.learning.gradients.choice import default_gradient
+from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.gradients.persistent import PCD
 from paramagnet.learning.optimizers import Adam, Optimizer
 from paramagnet.learning.schedule import LearningRate

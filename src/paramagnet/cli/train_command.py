@@ -177,7 +177,7 @@ def _as_bias(text: str) -> float | str:
 def _choose_gradient(
     sizes: tuple[int, int, Unit, Unit], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
 ) -> Gradient:
-    from paramagnet.learning.gradients.choice import is_cheap
+    from paramagnet.learning.gradients.default import is_cheap
     from paramagnet.learning.gradients.persistent import PCD
     from paramagnet.learning.gradients.summed import Exact
 

@@ -30,7 +30,7 @@ from paramagnet._checks import (
 from paramagnet.layout import Layout
 from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
-from paramagnet.learning.gradients.choice import default_gradient
+from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.loop import Loop
 from paramagnet.learning.moments import append_ones
 from paramagnet.learning.optimizers import Adam, Optimizer, OptimizerState, as_optimizer, start_optimizer

@@ -24,7 +24,7 @@ from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
 from paramagnet.initializers import SCHEMES
 from paramagnet.learning.evaluation import LogZ, as_log_z
-from paramagnet.learning.gradients.choice import is_cheap
+from paramagnet.learning.gradients.default import is_cheap
 from paramagnet.sweeps.executors import local_executor
 from paramagnet.sweeps.groups import (
     GAINS,
