@@ -12,7 +12,7 @@ import pytest
 import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
-LEAVES = {"_arrays", "_checks", "_version", "_files", "_parallel", "_progress"}
+LEAVES = {"_arrays", "_checks", "_version", "_files", "_parallel", "_progress", "_registry"}
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "initializers", "package_scales"}
@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "_files": set(),
     "_progress": set(),
     "_parallel": set(),
+    "_registry": set(),
     "kernels": set(),
     "units": set(),
     "plots": set(),
