@@ -39,8 +39,9 @@ from paramagnet.sweeps.groups import (
     summarize_trials,
     values_at,
 )
+from paramagnet.sweeps.learning_spec import LearningSpec
 from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
-from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec, Spec
+from paramagnet.sweeps.spec import DataSpec, MeasurementSpec, Spec
 from paramagnet.sweeps.store import RunRecord, Store
 from paramagnet.sweeps.sweep import SweepProgress, run_sweep
 from paramagnet.theory.ensemble import as_bias

@@ -20,10 +20,7 @@ import numpy as np
 
 from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet._version import __version__
-from paramagnet.learning.gradients.persistent import PCD
-from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.likelihood import mean_free_energy
-from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.state import Record, TrainState, load_checkpoint
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM
@@ -178,33 +175,28 @@ def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _K
     """The last state, with a record for every epoch that is to be measured."""
     start: RBM | TrainState = keeper.load() or _initial_machine(run, points)
     settings = run.learning
-    rate = settings.learning_rate
+    gradient = settings.make_gradient()
     options: dict[str, Any] = {
-        "optimizer": Adam(rate) if settings.optimizer == "adam" else SGD(rate, settings.momentum),
+        "gradient": gradient,
+        "optimizer": settings.make_optimizer(),
         "batch_size": settings.batch_size,
         "rng": learning_seed(run),
     }
     epochs = run.measurement.all_epochs
-    if settings.gradient == "exact" and run.measurement.log_partition == "exact":
+    if gradient.exact and run.measurement.log_partition == "exact":
         # ln Z comes with the gradient.
         steps = training_steps(
             start,
             points,
             epochs=epochs[-1],
-            gradient=Exact(),
             evaluate=epochs,
             validation=held_out,
             **options,
         )
         return keeper.watch(steps, start)
-    gradient = (
-        Exact()
-        if settings.gradient == "exact"
-        else PCD(settings.n_chains, settings.n_steps, settings.n_relax, n_threads=1)
-    )
     # From one measurement to the next; a state goes on as if there had been none.
     for epoch in epochs:
-        steps = training_steps(start, points, epochs=epoch, gradient=gradient, evaluate=(), **options)
+        steps = training_steps(start, points, epochs=epoch, evaluate=(), **options)
         state = keeper.watch(steps, start)
         if epoch not in (record.epoch for record in state.records):
             keeper.save(state, after=MEASURE_SECONDS)
