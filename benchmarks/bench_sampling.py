@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 import paramagnet as pm
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import chain_moments
+from paramagnet.learning.moments import chain_moments
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import layers_of

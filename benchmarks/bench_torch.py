@@ -26,7 +26,7 @@ except ImportError:
 
 import paramagnet as pm
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import chain_moments
+from paramagnet.learning.moments import chain_moments
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.devices import as_engine
 from paramagnet.sampling.layer import layers_of

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from paramagnet.kernels import enumeration
-from paramagnet.learning.gradient import Exact
+from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM

@@ -24,12 +24,11 @@ from unittest.mock import patch
 import numpy as np
 
 from paramagnet.layout import Layout
-from paramagnet.learning import gradient
-from paramagnet.learning.gradient import chain_moments
+from paramagnet.learning.moments import chain_moments
 from paramagnet.reproduction.paper import read_log_likelihoods
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sampling.chains import Chains
-from paramagnet.sampling.layer import SampledLayer
+from paramagnet.sampling.layer import SampledLayer, make_layers
 from paramagnet.sweeps.execute import execute
 from paramagnet.sweeps.groups import Start
 from paramagnet.sweeps.provenance import environment
@@ -72,13 +71,13 @@ def learn(run: Run, drawn: tuple[str, ...]) -> float:
     def of_data(
         layout: Layout, parameters: FloatArray, points: Any, n_threads: int | None = None
     ) -> FloatArray:
-        _, hidden = gradient.make_layers(*layout.split(parameters), layout.visible, layout.hidden)
+        _, hidden = make_layers(*layout.split(parameters), layout.visible, layout.hidden)
         points = Chains.at(points[:, :-1], seed=0)
         return of_chains(layout, replace(points, fields=points.visible @ hidden.weights.T), hidden, n_threads)
 
     with ExitStack() as patches:
         if "model" in drawn:
-            patches.enter_context(patch("paramagnet.learning.gradient.chain_moments", of_chains))
+            patches.enter_context(patch("paramagnet.learning.moments.chain_moments", of_chains))
         if "data" in drawn:
             patches.enter_context(patch("paramagnet.learning.loop.data_moments", of_data))
         return execute(run).log_likelihood[-1]

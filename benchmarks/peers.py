@@ -18,7 +18,7 @@ from rbms.training.pcd import fit_batch_pcd
 from sklearn.neural_network import BernoulliRBM
 
 import paramagnet as pm
-from paramagnet.learning.gradient import sampled_moments
+from paramagnet.learning.moments import sampled_moments
 from paramagnet.learning.training import training_steps
 
 Array = Any
@@ -80,9 +80,8 @@ class Paramagnet:
 
     def sample(self) -> object:
         state = self._now
-        return sampled_moments(
-            self._gradient, state.layout, state.parameters, state.chains, self._task.points
-        )
+        n_steps, n_threads = self._gradient.n_steps, self._gradient.n_threads
+        return sampled_moments(state.layout, state.parameters, state.chains, n_steps, n_threads)
 
     def states(self) -> Array:
         return self._now.chains.visible

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from paramagnet.exact.sums import sample_exact as sample_exact
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
-    from paramagnet.learning.gradient import CD as CD
-    from paramagnet.learning.gradient import PCD as PCD
-    from paramagnet.learning.gradient import Exact as Exact
-    from paramagnet.learning.gradient import exact_gradient as exact_gradient
+    from paramagnet.learning.gradients.base import Gradient as Gradient
+    from paramagnet.learning.gradients.contrastive import CD as CD
+    from paramagnet.learning.gradients.persistent import PCD as PCD
+    from paramagnet.learning.gradients.summed import Exact as Exact
+    from paramagnet.learning.gradients.summed import exact_gradient as exact_gradient
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.loop import DivergenceError as DivergenceError
     from paramagnet.learning.optimizers import SGD as SGD
@@ -111,9 +112,10 @@ _MODULE_OF = {
     "Estimate": "estimates",
     "log_likelihood": "learning.likelihood",
     "sample": "sampling.chains",
-    "Exact": "learning.gradient",
-    "PCD": "learning.gradient",
-    "CD": "learning.gradient",
+    "Exact": "learning.gradients.summed",
+    "PCD": "learning.gradients.persistent",
+    "CD": "learning.gradients.contrastive",
+    "Gradient": "learning.gradients.base",
     "Adam": "learning.optimizers",
     "SGD": "learning.optimizers",
     "Schedule": "learning.schedule",
@@ -127,7 +129,7 @@ _MODULE_OF = {
     "training_steps": "learning.training",
     "Trajectory": "learning.trajectory",
     "log_likelihood_trajectory": "learning.trajectory",
-    "exact_gradient": "learning.gradient",
+    "exact_gradient": "learning.gradients.summed",
     "read_data": "data.files",
     "Dataset": "data.datasets",
     "load_dataset": "data.datasets",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paramagnet.exact.sums import log_partition, sample_exact
-from paramagnet.learning.gradient import exact_gradient
+from paramagnet.learning.gradients.summed import exact_gradient
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.rbm import RBM
 from paramagnet.theory.scale import weight_std

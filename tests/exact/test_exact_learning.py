@@ -17,7 +17,7 @@ from paramagnet.data.datasets import load_dataset
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import exact_moments, log_partition, sample_exact
 from paramagnet.kernels import enumeration
-from paramagnet.learning.gradient import Exact, exact_gradient
+from paramagnet.learning.gradients.summed import Exact, exact_gradient
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.optimizers import Adam
 from paramagnet.learning.training import train

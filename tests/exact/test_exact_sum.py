@@ -10,10 +10,10 @@ import pytest
 import paramagnet as pm
 from own_units import TRIT, own_names
 from paramagnet.exact.brute_force import BruteForce
-from paramagnet.exact.choice import SUMS, exact_sum, find_sum, register_sum
 from paramagnet.exact.cost import count_summed, estimate_seconds
 from paramagnet.exact.enumerated import Enumerated
 from paramagnet.exact.gaussian_integrated import HiddenIntegrated, VisibleIntegrated
+from paramagnet.exact.registered_sums import SUMS, exact_sum, find_sum, register_sum
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.units import BIT, GAUSSIAN, SPIN, BinaryUnit
 

@@ -12,9 +12,12 @@ from paramagnet.data.datasets import load_dataset
 from paramagnet.exact.sums import exact_moments, sample_exact
 from paramagnet.initializers import initialize
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import CD, PCD, Exact, append_ones, chain_moments, data_moments
+from paramagnet.learning.gradients.contrastive import CD
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.loop import DivergenceError
+from paramagnet.learning.moments import append_ones, chain_moments, data_moments
 from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.state import load_checkpoint
 from paramagnet.learning.training import train, training_steps

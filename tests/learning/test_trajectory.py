@@ -12,7 +12,9 @@ from paramagnet.data.datasets import load_dataset
 from paramagnet.exact.sums import exact_moments, log_partition
 from paramagnet.initializers import initialize
 from paramagnet.learning import trajectory as module
-from paramagnet.learning.gradient import CD, PCD, Exact
+from paramagnet.learning.gradients.contrastive import CD
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.likelihood import free_energies, log_likelihood
 from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.training import training_steps

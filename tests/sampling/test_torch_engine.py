@@ -17,7 +17,10 @@ from paramagnet.kernels.sampling import fill_uniform
 from paramagnet.layout import Layout
 from paramagnet.learning import loop as run_module
 from paramagnet.learning import training
-from paramagnet.learning.gradient import CD, PCD, Exact, append_ones, chain_moments, data_moments
+from paramagnet.learning.gradients.contrastive import CD
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.gradients.summed import Exact
+from paramagnet.learning.moments import append_ones, chain_moments, data_moments
 from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.state import load_checkpoint
 from paramagnet.learning.training import train, training_steps

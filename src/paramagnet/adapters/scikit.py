@@ -7,7 +7,6 @@ same initial scale and the same training as everywhere else in paramagnet.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +21,13 @@ from paramagnet.exact.cost import estimate_seconds, sizes_of
 from paramagnet.exact.sums import log_partition
 from paramagnet.initializers import initialize
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import PCD, Exact, GradientSettings
-from paramagnet.learning.optimizers import Adam
+from paramagnet.learning.gradients.base import Gradient
+from paramagnet.learning.gradients.choice import default_gradient
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.optimizers import Adam, Optimizer
 from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.state import TrainState
-from paramagnet.learning.training import train, training_steps
+from paramagnet.learning.training import take_over, train
 from paramagnet.rbm import RBM
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import sample
@@ -59,12 +60,14 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     visible_bias : initial bias of the visible units: one number, or "data" for the biases that give the
         features their means
     gain : factor on the initial scale
-    learning_rate : of Adam, a number, a `Schedule`, or a function of the index of the update
+    learning_rate : of Adam, a number, a `Schedule`, or a function of the index of the update; not used where
+        ``optimizer`` is given
     batch_size : points per update
     n_iter : times to go through the data
     weight_decay : ``learning_rate * weight_decay * w`` is taken off the weights at every update
-    gradient : `paramagnet.Exact`, `PCD` or `CD`; None is exact where a gradient takes no more than about
-        10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
+    gradient : `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no
+        more than about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
+    optimizer : `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``
     threshold : how numbers become two values. "auto" leaves 0/1 and -1/+1 data as they are and binarizes
         all others at the threshold of Otsu that `fit` learns for each feature; "median" takes medians; a
         number is the threshold of all features; None raises on anything but 0/1 and -1/+1.
@@ -94,7 +97,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         batch_size: int = 100,
         n_iter: int = 50,
         weight_decay: float = 0.0,
-        gradient: GradientSettings | None = None,
+        gradient: Gradient | None = None,
+        optimizer: Optimizer | None = None,
         threshold: str | float | None = "auto",
         random_state: Any = None,
     ) -> None:
@@ -108,6 +112,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.n_iter = n_iter
         self.weight_decay = weight_decay
         self.gradient = gradient
+        self.optimizer = optimizer
         self.threshold = threshold
         self.random_state = random_state
 
@@ -170,24 +175,19 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self, start: RBM | TrainState, states: FloatArray, epochs: int, rng: np.random.Generator
     ) -> None:
         layout = start.layout if isinstance(start, TrainState) else Layout.of(start)
+        sizes = (layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
         gradient = self.gradient
         if gradient is None:
-            sizes = (layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
-            cheap = estimate_seconds(*sizes) <= SECONDS_EXACT_GRADIENT
-            gradient = Exact() if cheap else CHAINS
-        if isinstance(start, TrainState) and isinstance(gradient, PCD) and _has_chains(start, gradient):
-            gradient = replace(gradient, n_relax=0)
+            gradient = default_gradient(*sizes, seconds=SECONDS_EXACT_GRADIENT, sampled=CHAINS)
         options: dict[str, Any] = {
-            "epochs": epochs,
             "gradient": gradient,
-            "optimizer": Adam(self.learning_rate),
+            "optimizer": Adam(self.learning_rate) if self.optimizer is None else self.optimizer,
             "batch_size": self.batch_size,
             "weight_decay": self.weight_decay,
-            "evaluate": (),
         }
         if isinstance(start, TrainState):
-            start = _with_new_data(start, states, options, rng)
-        result = train(start, states, rng=rng, **options)
+            start = take_over(start, states, rng=rng, **options)
+        result = train(start, states, epochs=epochs, evaluate=(), rng=rng, **options)
         self._state, self.rbm_ = result.state, result.rbm
         self._n_features_out = result.rbm.n_hidden
         self._log_partition: Estimate | None = None
@@ -289,19 +289,3 @@ def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binari
             "Pass `threshold='auto'` to binarize."
         )
     return binarizer
-
-
-def _with_new_data(
-    state: TrainState, states: FloatArray, options: dict[str, Any], rng: np.random.Generator
-) -> TrainState:
-    """The start of a run on other points that takes chains and optimizer along."""
-    fresh = next(training_steps(state.rbm, states, rng=rng, **options))
-    chains = state.chains if _has_chains(state, options["gradient"]) else fresh.chains
-    return replace(fresh, optimizer_state=state.optimizer_state, chains=chains)
-
-
-def _has_chains(state: TrainState, gradient: GradientSettings) -> bool:
-    """Whether ``state`` has the chains that ``gradient`` asks for."""
-    if not isinstance(gradient, PCD) or state.chains is None:
-        return False
-    return len(state.chains.visible) == gradient.n_chains

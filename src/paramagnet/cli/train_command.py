@@ -21,7 +21,7 @@ from paramagnet.rbm import RBM
 from paramagnet.units import Unit, as_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
-    from paramagnet.learning.gradient import GradientSettings
+    from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.state import TrainState
     from paramagnet.learning.training import TrainResult
 
@@ -176,14 +176,14 @@ def _as_bias(text: str) -> float | str:
 
 def _choose_gradient(
     sizes: tuple[int, int, Unit, Unit], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
-) -> GradientSettings:
-    from paramagnet.exact.cost import estimate_seconds
-    from paramagnet.learning.gradient import PCD, Exact
-    from paramagnet.learning.loop import SECONDS_CHEAP
+) -> Gradient:
+    from paramagnet.learning.gradients.choice import is_cheap
+    from paramagnet.learning.gradients.persistent import PCD
+    from paramagnet.learning.gradients.summed import Exact
 
     if exact and pcd:
         raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
-    if exact or not (pcd or estimate_seconds(*sizes) > SECONDS_CHEAP):
+    if exact or (not pcd and is_cheap(*sizes)):
         return Exact(n_threads=1 if threads is None else threads, force=exact)
     return PCD(n_chains=chains, n_steps=steps, n_threads=threads)
 

@@ -14,8 +14,8 @@ import numpy as np
 from paramagnet._arrays import require_memory
 from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_threads
 from paramagnet._progress import Progress
-from paramagnet.exact.choice import AnySum, exact_sum, register_sum
 from paramagnet.exact.cost import check_cost, sizes_of
+from paramagnet.exact.registered_sums import AnySum, exact_sum, register_sum
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import FloatArray
 

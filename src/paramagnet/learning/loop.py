@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,31 +19,23 @@ from paramagnet.exact.cost import estimate_seconds, sizes_of
 from paramagnet.exact.sums import log_partition
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import (
-    Exact,
-    GradientSettings,
-    data_moments,
-    model_moments,
-    sampled_moments,
-    start_chains,
-)
+from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
 from paramagnet.learning.likelihood import mean_free_energy
-from paramagnet.learning.optimizers import Optimizer, OptimizerState, rate_at
-from paramagnet.learning.schedule import describe_rate
+from paramagnet.learning.moments import data_moments
+from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at
+from paramagnet.learning.resuming import describe
 from paramagnet.learning.state import Record, TrainState
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
-from paramagnet.sampling.layer import LARGEST_DRAWN as LARGEST_SAMPLED
 from paramagnet.units import FloatArray, Unit
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
 
-SECONDS_CHEAP = 1.0  # an exact gradient, or ln Z, that takes no longer is the default
-LARGEST_NORM = 1e12  # norm beyond which the parameters have diverged
+SECONDS_CHEAP = 1.0  # ln Z that takes no longer is exact
 
-Model = tuple[float, FloatArray]  # ln Z and the averages under the model, as one vector
+Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
 
 
 class DivergenceError(ArithmeticError):
@@ -67,7 +59,7 @@ class Loop:
     points: FloatArray
     points_and_ones: npt.NDArray[Any]  # float32 where gradients are sampled
     held_out: FloatArray | None
-    gradient: GradientSettings
+    gradient: Gradient
     optimizer: Optimizer
     batch_size: int
     weight_decay: float
@@ -79,8 +71,8 @@ class Loop:
         """What another run must share to go on with a state of this one."""
         return {
             "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
-            "gradient": _describe(self.gradient, leave_out=("n_threads", "force")),
-            "optimizer": _describe(self.optimizer),
+            "gradient": describe(self.gradient),
+            "optimizer": describe(self.optimizer),
             "batch_size": str(self.batch_size),
             "weight_decay": repr(self.weight_decay),
             "device": KERNELS if self.engine is None else self.engine.kind,
@@ -91,27 +83,28 @@ class Loop:
         """BLAS keeps its own threads out of sampled updates: they would spin, for want of work, on the cores
         of the chains.
         """
-        return nullcontext() if isinstance(self.gradient, Exact) else ONE_BLAS_THREAD
+        return nullcontext() if self.gradient.exact else ONE_BLAS_THREAD
 
     def from_start(self, state: TrainState, epochs: int, rng: np.random.Generator) -> Iterator[TrainState]:
-        """The start itself, measured if wanted, then the steps from it; ``rng`` starts the chains."""
+        """The start itself, measured if wanted, then the steps from it; ``rng`` is for `Gradient.start`."""
         model = None
         began = time.perf_counter()
-        if not isinstance(self.gradient, Exact):
-            chains = start_chains(self.gradient, self.layout, state.parameters, rng, self.engine)
-            state = replace(state, chains=chains, seconds=time.perf_counter() - began)
+        kept = self.gradient.start(self.layout, state.parameters, self.points, rng, self.engine)
+        state = replace(state, gradient_state=kept, seconds=time.perf_counter() - began)
         if 0 in self.evaluated:
-            log_z, model = self.log_partition(0, state.parameters, state.chains)
+            log_z, model = self.log_partition(0, state.parameters, kept, state.rng_state)
             record = self.measure(0, state.parameters, log_z, math.nan, 0.0)
             state = replace(state, records=(record,), seconds=time.perf_counter() - began)
         yield state
         yield from self.steps(state, epochs, model)
 
     def steps(self, state: TrainState, epochs: int, model: Model | None) -> Iterator[TrainState]:
-        """The states after ``state``, one per update; ``model`` is the `average_model` of it, if known.
+        """The states after ``state``, one per update; ``model`` are its exact averages, if known.
 
-        An epoch that is measured needs the model's averages at its end. The next update uses them again.
+        An epoch that is measured needs exact averages at its end. The next update uses them again.
         """
+        gradient, layout, engine, threads = self.gradient, self.layout, self.engine, self.threads
+        checked = False
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = state.rng_state
         n_batches = -(-len(self.points) // self.batch_size)
@@ -125,12 +118,19 @@ class Loop:
                 points = self.batch(order, batch)
                 records, ended = state.records, batch + 1 == n_batches
                 try:
-                    with self.threads:
-                        chains, average = self.average_model(state, points, model)
+                    with threads:
+                        if model is None:
+                            model = gradient.moments(
+                                layout, state.parameters, points[:, :-1], state.gradient_state, engine
+                            )
+                        kept, (average, _) = model
                         parameters, optimizer_state, slope = self.update(state, points, average)
+                    if not checked:
+                        check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
+                        checked = True
                     model = None
                     if ended and epoch + 1 in self.evaluated:
-                        log_z, model = self.log_partition(epoch + 1, parameters, chains)
+                        log_z, model = self.log_partition(epoch + 1, parameters, kept, rng_state)
                         spent = state.seconds + time.perf_counter() - began
                         norm = float(np.linalg.norm(slope))
                         records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
@@ -148,25 +148,9 @@ class Loop:
                     records=records,
                     seconds=state.seconds + time.perf_counter() - began,
                     settings=state.settings,
-                    chains=chains,
+                    gradient_state=kept,
                 )
                 yield state
-
-    def average_model(
-        self, state: TrainState, points: npt.NDArray[Any], model: Model | None
-    ) -> tuple[Chains | None, FloatArray]:
-        """The averages under the model, and the chains they come from, if any.
-
-        ``model`` are the exact averages, if known.
-        """
-        if isinstance(self.gradient, Exact):
-            if model is None:
-                model = model_moments(self.layout, state.parameters, self.gradient.n_threads)
-            return None, model[1]
-        assert state.chains is not None
-        return sampled_moments(
-            self.gradient, self.layout, state.parameters, state.chains, points[:, :-1], self.engine
-        )
 
     def average_data(self, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
         """The averages over a batch."""
@@ -175,17 +159,28 @@ class Loop:
         return data_moments(self.layout, parameters, points, self.gradient.n_threads)
 
     def log_partition(
-        self, epoch: int, parameters: FloatArray, chains: Chains | None
+        self,
+        epoch: int,
+        parameters: FloatArray,
+        gradient_state: GradientState | None,
+        rng_state: dict[str, Any],
     ) -> tuple[Estimate, Model | None]:
         """``ln Z``; and where gradients are exact the averages under the model, which come with it."""
-        if isinstance(self.gradient, Exact):
-            model = model_moments(self.layout, parameters, self.gradient.n_threads)
-            return Estimate(model[0]), model
-        assert chains is not None
+        if self.gradient.exact:
+            points = self.points_and_ones[:, :-1]  # exact averages do not depend on them
+            model = self.gradient.moments(self.layout, parameters, points, gradient_state, self.engine)
+            if model[1].log_z is None:
+                raise ValueError(
+                    f"`moments` of {type(self.gradient).__name__} must return ln Z, because the class says "
+                    "`exact = True`, got None. Return `ModelMoments(average, log_z)`."
+                )
+            return Estimate(model[1].log_z), model
         rbm = self.layout.machine(parameters)
         if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_CHEAP:
             return Estimate(log_partition(rbm)), None
-        rng = np.random.default_rng([chains.seed, epoch])  # so that measuring leaves the run as it is
+        # Random numbers of their own, so that measuring leaves the run as it is.
+        seed = gradient_state.seed if isinstance(gradient_state, Chains) else rng_state["state"]["inc"]
+        rng = np.random.default_rng([seed, epoch])
         device = KERNELS if self.engine is None else self.engine.name
         return estimate_log_partition(rbm, rng=rng, n_threads=self.gradient.n_threads, device=device), None
 
@@ -210,7 +205,7 @@ class Loop:
             if self.weight_decay:
                 n_weights = self.layout.n_weights
                 parameters[:n_weights] -= rate * self.weight_decay * state.parameters[:n_weights]
-            largest = LARGEST_NORM if isinstance(self.gradient, Exact) else LARGEST_SAMPLED
+            largest = self.gradient.largest
             diverged = not parameters @ parameters < largest**2  # NaN is not smaller either
         if diverged:
             raise DivergenceError(
@@ -244,12 +239,3 @@ class Loop:
 def _fingerprint(points: FloatArray, unit: Unit) -> str:
     """A hash of the data."""
     return hashlib.sha256(unit.fingerprint(points)).hexdigest()
-
-
-def _describe(settings: Optimizer | GradientSettings, leave_out: Sequence[str] = ()) -> str:
-    """Settings in words; "Exact" where nothing is to be said about them."""
-    names = [field.name for field in fields(settings) if field.name not in leave_out]
-    values = {name: getattr(settings, name) for name in names}
-    shown = {k: describe_rate(v) if k == "learning_rate" else repr(v) for k, v in values.items()}
-    text = ", ".join(f"{k}={v}" for k, v in shown.items())
-    return f"{type(settings).__name__}({text})" if text else type(settings).__name__

@@ -1,5 +1,7 @@
 """Optimizers: settings that never change, and a state that each step replaces by a new one.
 
+`Adam` and `SGD` are two; any object with the same three members, those of `Optimizer`, is another.
+
 They ascend. A step takes the gradient of the log-likelihood to a direction; the parameters move by the
 learning rate times the direction. A learning rate is a number, a `Schedule`, or a function of the index of
 the update (0 for the first).
@@ -9,9 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from paramagnet._arrays import shown
 from paramagnet._checks import as_positive, as_real
 from paramagnet.kernels.passes import follow_adam
 from paramagnet.learning.schedule import LearningRate
@@ -24,6 +28,22 @@ class OptimizerState:
 
     n_steps: int
     slots: tuple[FloatArray, ...]
+
+
+class Optimizer(Protocol):
+    """What training asks of an optimizer. Its settings should be the fields of a frozen dataclass: a
+    checkpoint describes them, and going on with others is refused.
+    """
+
+    @property
+    def learning_rate(self) -> LearningRate:
+        """A positive number, or a function of the index of the update."""
+
+    def start(self, size: int) -> OptimizerState:
+        """The state before the first of the steps on ``size`` parameters: no step, and slots of that size."""
+
+    def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
+        """The direction to move in, and a new state with one more step; neither argument may be changed."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +104,54 @@ class SGD:
         return velocity, OptimizerState(state.n_steps + 1, (velocity,))
 
 
-Optimizer = Adam | SGD
+def as_optimizer(optimizer: Any) -> Optimizer:
+    """``optimizer``, if it has what training asks of one."""
+    ready = not isinstance(optimizer, type) and all(
+        callable(getattr(optimizer, name, None)) for name in ("start", "step")
+    )
+    if not ready or not hasattr(optimizer, "learning_rate"):
+        raise ValueError(
+            "`optimizer` must be an `Adam` or an `SGD`, or an object of yours with `learning_rate`, `start` "
+            f"and `step`, got {shown(optimizer)}."
+        )
+    _as_rate(optimizer.learning_rate)
+    found: Optimizer = optimizer
+    return found
+
+
+def start_optimizer(optimizer: Optimizer, size: int) -> OptimizerState:
+    """The state before the first step; an error if it is not what a checkpoint can hold."""
+    state = optimizer.start(size)
+    vectors = isinstance(state, OptimizerState) and all(
+        isinstance(slot, np.ndarray) and slot.dtype == np.float64 and slot.shape == (size,)
+        for slot in state.slots
+    )
+    if not vectors or state.n_steps != 0:
+        raise ValueError(
+            f"`start` of {type(optimizer).__name__} must return an `OptimizerState` of 0 steps, with float64 "
+            f"vectors of {size} entries as slots, got {shown(state)}."
+        )
+    return state
+
+
+def check_step(
+    optimizer: Optimizer, before: OptimizerState, after: OptimizerState, parameters: FloatArray
+) -> None:
+    """An error if the first step of a run gave a state that does not follow from the one before."""
+    same = isinstance(after, OptimizerState) and [(slot.shape, slot.dtype) for slot in after.slots] == [
+        (slot.shape, slot.dtype) for slot in before.slots
+    ]
+    if not same or after.n_steps != before.n_steps + 1:
+        raise ValueError(
+            f"`step` of {type(optimizer).__name__} must return a direction and an `OptimizerState` of "
+            f"{before.n_steps + 1} steps with {len(before.slots)} slots like those before, got "
+            f"{shown(after)}."
+        )
+    if parameters.dtype != np.float64:
+        raise ValueError(
+            f"`step` of {type(optimizer).__name__} must return a direction in float64, got "
+            f"{parameters.dtype}."
+        )
 
 
 def rate_at(learning_rate: LearningRate, update: int) -> float:

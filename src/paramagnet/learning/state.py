@@ -19,12 +19,14 @@ import numpy.typing as npt
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet._files import read_arrays, writable_target, write_arrays
 from paramagnet.layout import Layout
+from paramagnet.learning.gradients.base import GradientState, pack_state, unpack_state
 from paramagnet.learning.optimizers import OptimizerState
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
 from paramagnet.units import FloatArray, as_unit
 
 _FORMAT = "paramagnet.checkpoint"
+_PREFIX = "gradient."  # of the names of the arrays of a gradient's state
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class TrainState:
     """Everything needed to go on with a run.
 
     ``epoch`` counts complete epochs, ``batch`` the batches done of the one under way and ``order`` is that
-    epoch's order of the points. ``chains`` are those of a sampled gradient. ``settings`` describes data and
-    options; going on with others is refused.
+    epoch's order of the points. ``gradient_state`` is what the gradient keeps between updates, `chains` for
+    instance. ``settings`` describes data and options; going on with others is refused.
     """
 
     layout: Layout
@@ -80,7 +82,7 @@ class TrainState:
     records: tuple[Record, ...]
     seconds: float
     settings: dict[str, str]
-    chains: Chains | None = None
+    gradient_state: GradientState | None = None
 
     def __repr__(self) -> str:
         return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
@@ -89,6 +91,11 @@ class TrainState:
     def update(self) -> int:
         """The number of updates so far."""
         return self.optimizer_state.n_steps
+
+    @property
+    def chains(self) -> Chains | None:
+        """The chains of a sampled gradient; None for other gradients."""
+        return self.gradient_state if isinstance(self.gradient_state, Chains) else None
 
     @property
     def rbm(self) -> RBM:
@@ -112,8 +119,6 @@ class TrainState:
             arrays["records"] = np.array([astuple(record) for record in self.records], dtype=np.float64)
         if self.order is not None:
             arrays["order"] = self.order.astype(np.float64)  # exact below 2**53
-        if self.chains is not None:
-            arrays["chains"] = self.chains.visible.astype(np.float64)
         progress: dict[str, Any] = {
             "n_visible": self.layout.n_visible,
             "n_hidden": self.layout.n_hidden,
@@ -127,7 +132,11 @@ class TrainState:
             "settings": self.settings,
         }
         if self.chains is not None:
-            progress["chains"] = {"seed": self.chains.seed, "sweep": self.chains.sweep}
+            arrays["chains"] = self.chains.visible.astype(np.float64)
+            progress["chains"] = self.chains.to_facts()
+        elif self.gradient_state is not None:
+            kept, progress["gradient_state"] = pack_state(self.gradient_state)
+            arrays |= {f"{_PREFIX}{name}": array for name, array in kept.items()}
         write_arrays(path, arrays, _FORMAT, {"state": json.dumps(progress, sort_keys=True)})
 
 
@@ -158,14 +167,17 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
     order = arrays["order"].astype(np.int64) if "order" in arrays else None
     if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
         raise ValueError("the order of the points is no permutation")
-    chains = None
+    gradient_state: GradientState | None = None
+    if "gradient_state" in content:
+        kept = {name.removeprefix(_PREFIX): arrays[name] for name in arrays if name.startswith(_PREFIX)}
+        gradient_state = unpack_state(kept, content["gradient_state"])
     if "chains" in content:
         states = arrays["chains"].reshape(-1, layout.n_visible)
         if not layout.visible.is_value(states).all():
             raise ValueError("the chains hold other values than those of the visible units")
         address = content["chains"]
         seed, sweep = (as_count(address[name], name, minimum=0) for name in ("seed", "sweep"))
-        chains = Chains.at(states, seed, sweep)
+        gradient_state = Chains.at(states, seed, sweep)
     return TrainState(
         layout=layout,
         parameters=arrays["parameters"],
@@ -177,7 +189,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         records=tuple(Record(int(row[0]), *map(float, row[1:])) for row in arrays.get("records", ())),
         seconds=float(content["seconds"]),
         settings={str(name): str(value) for name, value in content["settings"].items()},
-        chains=chains,
+        gradient_state=gradient_state,
     )
 
 

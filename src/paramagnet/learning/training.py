@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import math
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,27 +27,19 @@ from paramagnet._checks import (
     as_positive,
     as_real,
 )
-from paramagnet.exact.cost import check_cost, estimate_seconds
-from paramagnet.exact.sums import refuse_large
 from paramagnet.layout import Layout
-from paramagnet.learning.gradient import CD, PCD, Exact, GradientSettings, append_ones
-from paramagnet.learning.loop import SECONDS_CHEAP, Loop
-from paramagnet.learning.optimizers import SGD, Adam, Optimizer
-from paramagnet.learning.schedule import is_named
+from paramagnet.learning.gradients.base import ArrayState, Gradient
+from paramagnet.learning.gradients.choice import default_gradient
+from paramagnet.learning.loop import Loop
+from paramagnet.learning.moments import append_ones
+from paramagnet.learning.optimizers import Adam, Optimizer, OptimizerState, as_optimizer, start_optimizer
+from paramagnet.learning.resuming import check_same_run
 from paramagnet.learning.state import Checkpoint, History, TrainState
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.devices import KERNELS, as_engine
 from paramagnet.units import FloatArray
 
-if TYPE_CHECKING:
-    from paramagnet.sampling.torch_engine import TorchEngine
-
-
 MOST_MEASUREMENTS = 1_000_000  # of one run
-
-# An optimizer in the settings of a run: its learning rate is the first of its numbers.
-_OPTIMIZER = re.compile(r"(\w+\(learning_rate=)(.*?)((?:, (?:beta1|momentum)=.*)?\))")
-_FINGERPRINT = re.compile(r"\b[0-9a-f]{64}\b")
 
 logger = logging.getLogger(__name__)
 logger.addHandler(logging.NullHandler())
@@ -69,7 +60,7 @@ def train(
     data: Any,
     *,
     epochs: int,
-    gradient: GradientSettings | None = None,
+    gradient: Gradient | None = None,
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
@@ -89,9 +80,10 @@ def train(
         that of a run that was not interrupted, bit for bit
     data : array ``(n_points, n_visible)`` in the values of the visible units
     epochs : how many times to go through the data, those of an earlier run included
-    gradient : `Exact`, `PCD`, `CD`, or None: exact where a gradient takes no more than about a second, else
-        `PCD`
-    optimizer : `Adam` or `SGD`, with a number or a `Schedule` as learning rate, or with a function
+    gradient : `Exact`, `PCD`, `CD`, or a `Gradient` of your own; None is exact where a gradient takes no more
+        than about a second, else `PCD`
+    optimizer : `Adam` or `SGD`, with a number or a `Schedule` as learning rate, or with a function; or an
+        object of your own with ``learning_rate``, ``start`` and ``step``
     batch_size : points per update; None takes all. Batches are shuffled anew in every epoch, the last one may
         be smaller.
     weight_decay : ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases)
@@ -148,7 +140,7 @@ def training_steps(
     data: Any,
     *,
     epochs: int,
-    gradient: GradientSettings | None = None,
+    gradient: Gradient | None = None,
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
@@ -168,77 +160,122 @@ def training_steps(
             "makes machines, `load_checkpoint` reads states."
         )
     as_flag(same_schedule, "same_schedule")
-    layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
     epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_SWEEPS)
+    loop = _make_loop(
+        rbm,
+        data,
+        gradient=gradient,
+        optimizer=optimizer,
+        batch_size=batch_size,
+        weight_decay=weight_decay,
+        evaluated=_evaluated_epochs(evaluate, epochs),
+        validation=validation,
+        device=device,
+    )
+    first = start_optimizer(optimizer, loop.layout.size)
+    if isinstance(rbm, TrainState):
+        check_same_run(rbm.settings, loop.settings, optimizer, same_schedule=same_schedule)
+        _check_slots(rbm.optimizer_state, first, optimizer)
+        kept = rbm.gradient_state
+        if isinstance(kept, ArrayState):
+            kept = loop.gradient.restore(loop.layout, kept)
+        return loop.steps(replace(rbm, settings=loop.settings, gradient_state=kept), epochs, None)
+    state, generator = _first_state(loop, rbm, first, rng)
+    return loop.from_start(state, epochs, generator)
+
+
+def take_over(state: TrainState, data: Any, *, rng: Rng = None, **options: Any) -> TrainState:
+    """The start of a run on other ``data`` that takes machine, optimizer and, where they fit, chains along.
+
+    ``options`` are those of `train` that describe a run: ``gradient``, ``optimizer``, ``batch_size``,
+    ``weight_decay``.
+    """
+    loop = _make_loop(state.rbm, data, evaluated=frozenset(), **options)
+    first = start_optimizer(loop.optimizer, loop.layout.size)
+    start, generator = _first_state(loop, state.rbm, first, rng)
+    _check_slots(state.optimizer_state, first, loop.optimizer)
+    kept = state.gradient_state
+    if not loop.gradient.fits(kept):
+        kept = loop.gradient.start(loop.layout, start.parameters, loop.points, generator, loop.engine)
+    return replace(start, optimizer_state=state.optimizer_state, gradient_state=kept)
+
+
+def _make_loop(
+    rbm: RBM | TrainState,
+    data: Any,
+    *,
+    gradient: Gradient | None,
+    optimizer: Optimizer,
+    batch_size: int | None,
+    weight_decay: float,
+    evaluated: frozenset[int],
+    validation: Any = None,
+    device: str = KERNELS,
+) -> Loop:
+    """What stays the same during a run, from options that are checked here."""
+    layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
     engine = as_engine(device, layout.visible, layout.hidden)
-    if not isinstance(optimizer, (Adam, SGD)):
-        raise ValueError(f"`optimizer` must be an `Adam` or an `SGD`, got {shown(optimizer)}.")
+    as_optimizer(optimizer)
     points = _as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
-    settings = _as_gradient(gradient, layout, engine)
-    if isinstance(settings, Exact) and isinstance(rbm, RBM):
-        refuse_large(rbm)
-    run = Loop(
+    if gradient is None:
+        gradient = default_gradient(layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
+        if gradient.exact and engine is not None:
+            logger.info("They are computed on the processor; `device` = %r is not used.", engine.name)
+            engine = None
+    if not isinstance(gradient, Gradient):
+        raise ValueError(
+            "`gradient` must be None, `Exact()`, `PCD()`, `CD()` or an object of a class of yours derived "
+            f"from `Gradient`, got {shown(gradient)}."
+        )
+    gradient.check(rbm.rbm if isinstance(rbm, TrainState) else rbm, engine)
+    return Loop(
         layout=layout,
         points=points,
-        points_and_ones=append_ones(points).astype(np.float64 if isinstance(settings, Exact) else np.float32),
+        points_and_ones=append_ones(points).astype(gradient.dtype),
         held_out=None if validation is None else _as_points(validation, "validation", layout),
-        gradient=settings,
+        gradient=gradient,
         optimizer=optimizer,
         batch_size=n_batch,
         weight_decay=float(as_positive(as_real(weight_decay, "weight_decay"), "weight_decay", zero=True)),
-        evaluated=_evaluated_epochs(evaluate, epochs),
-        engine=None if isinstance(settings, Exact) else engine,
+        evaluated=evaluated,
+        engine=engine,
     )
-    if isinstance(rbm, TrainState):
-        _check_same_run(rbm.settings, run.settings, same_schedule=same_schedule)
-        return run.steps(replace(rbm, settings=run.settings), epochs, None)
+
+
+def _first_state(
+    loop: Loop, rbm: RBM, first: OptimizerState, rng: Rng
+) -> tuple[TrainState, np.random.Generator]:
+    """The state before the first update but for that of the gradient, and the generator for the latter."""
     # A stream of its own, whatever generator was passed in: its state is a few integers.
     seeds = as_generator(rng).integers(2**63, size=4).tolist()
-    start = TrainState(
-        layout=layout,
-        parameters=layout.flatten(rbm),
-        optimizer_state=optimizer.start(layout.size),
+    state = TrainState(
+        layout=loop.layout,
+        parameters=loop.layout.flatten(rbm),
+        optimizer_state=first,
         epoch=0,
         batch=0,
         order=None,
         rng_state=dict(np.random.PCG64(seeds).state),
         records=(),
         seconds=0.0,
-        settings=run.settings,
+        settings=loop.settings,
     )
-    return run.from_start(start, epochs, np.random.default_rng([*seeds, 1]))
+    return state, np.random.default_rng([*seeds, 1])
 
 
 def _as_points(data: Any, argument: str, layout: Layout) -> FloatArray:
     return layout.visible.as_states(data, argument, layout.n_visible)
 
 
-def _as_gradient(
-    gradient: GradientSettings | None, layout: Layout, engine: TorchEngine | None
-) -> GradientSettings:
-    if isinstance(gradient, Exact) and engine is not None:
+def _check_slots(earlier: OptimizerState, first: OptimizerState, optimizer: Optimizer) -> None:
+    """An error if ``earlier`` cannot be a state of ``optimizer``, whose runs start with ``first``."""
+    if len(first.slots) != len(earlier.slots):
         raise ValueError(
-            f"`device` must be 'cpu' for exact gradients, got {engine.name!r}: they are sums made by our own "
-            "kernels. Leave `device` out, or sample gradients with `PCD()`."
+            f"`optimizer` must start with {len(earlier.slots)} slots, as that of the run to go on with did, "
+            f"got {len(first.slots)} from {type(optimizer).__name__}. To change it, start a new run from the "
+            "machine `state.rbm`."
         )
-    n_visible, n_hidden = layout.n_visible, layout.n_hidden
-    sizes = (n_visible, n_hidden, layout.visible, layout.hidden)
-    if gradient is None:
-        seconds = estimate_seconds(*sizes)
-        gradient = Exact() if seconds <= SECONDS_CHEAP else PCD()
-        if isinstance(gradient, Exact):
-            text = "Gradients are exact: about %.3g s each for %d x %d units."
-        else:
-            text = "Gradients are sampled by PCD: exact ones would take about %.3g s each for %d x %d units."
-        logger.info(text, seconds, n_visible, n_hidden)
-        if isinstance(gradient, Exact) and engine is not None:
-            logger.info("They are computed on the processor; `device` = %r is not used.", engine.name)
-    if not isinstance(gradient, (Exact, PCD, CD)):
-        raise ValueError(f"`gradient` must be None, `Exact()`, `PCD()` or `CD()`, got {shown(gradient)}.")
-    if isinstance(gradient, Exact):
-        check_cost(*sizes, n_threads=gradient.n_threads, gradient=True, force=gradient.force)
-    return gradient
 
 
 def _as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
@@ -268,31 +305,3 @@ def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> froz
     if chosen and max(chosen) > epochs:
         raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
     return frozenset(chosen)
-
-
-def _check_same_run(earlier: dict[str, str], now: dict[str, str], *, same_schedule: bool) -> None:
-    earlier = {"device": KERNELS} | earlier  # checkpoints of before there were others do not say
-    before, after = (_OPTIMIZER.fullmatch(text.get("optimizer", "")) for text in (earlier, now))
-    if before and after and before.group(1, 3) == after.group(1, 3):
-        rates = before[2], after[2]
-        functions = [rate for rate in rates if not is_named(rate)]
-        if functions and not same_schedule:
-            raise ValueError(
-                f"`optimizer` must have the learning rate of the run to go on with, {rates[0]}, got "
-                f"{rates[1]}, and a checkpoint holds no more than the name of a function such as "
-                f"{functions[0]}. If the rates are the same, say so by `same_schedule=True`; a `Schedule` is "
-                "compared by its numbers."
-            )
-        if functions:
-            earlier["optimizer"] = now["optimizer"]
-    for name in now:
-        if earlier.get(name) != now[name]:
-            raise ValueError(
-                f"`{name}` must be that of the run to go on with, {_shorten(earlier.get(name))}, got "
-                f"{_shorten(now[name])}. To change it, start a new run from the machine `state.rbm`."
-            )
-
-
-def _shorten(setting: str | None) -> str:
-    """A setting as it is shown: fingerprints of data cut to eight digits."""
-    return _FINGERPRINT.sub(lambda digits: digits[0][:8], str(setting))

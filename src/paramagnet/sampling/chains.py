@@ -76,6 +76,14 @@ class Chains:
         visible.setflags(write=False)
         return cls(visible, seed, sweep)
 
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The states: with `to_facts`, all that the future of the chains depends on."""
+        return {"visible": self.visible}
+
+    def to_facts(self) -> dict[str, int]:
+        """The address of the next draws."""
+        return {"seed": self.seed, "sweep": self.sweep}
+
 
 def draw_seed(rng: np.random.Generator) -> int:
     """A seed for the kernels, 63 bits."""

@@ -24,6 +24,7 @@ from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
 from paramagnet.exact.cost import estimate_seconds
 from paramagnet.initializers import SCHEMES
+from paramagnet.learning.gradients.choice import is_cheap
 from paramagnet.learning.loop import SECONDS_CHEAP
 from paramagnet.sweeps.executors import local_executor
 from paramagnet.sweeps.groups import (
@@ -245,7 +246,7 @@ def compare_initializations(
                 f"{len(points)}."
             )
         require_memory(64 * points.shape[1] * n_hidden, "n_hidden", n_hidden)
-        exact = estimate_seconds(points.shape[1], n_hidden) <= SECONDS_CHEAP
+        exact = is_cheap(points.shape[1], n_hidden)
         exact_z = exact or estimate_seconds(points.shape[1], n_hidden, gradient=False) <= SECONDS_CHEAP
         spec = Spec(
             name="comparison",

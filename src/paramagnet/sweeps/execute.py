@@ -22,7 +22,8 @@ from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet._version import __version__
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import log_partition
-from paramagnet.learning.gradient import PCD, Exact
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.gradients.summed import Exact
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.optimizers import SGD, Adam
 from paramagnet.learning.state import Record, TrainState, load_checkpoint

@@ -14,107 +14,22 @@ n_hidden)``: with a column of ones at the data, fields and data averages are one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_threads
 from paramagnet._parallel import n_blocks, run_blocks
-from paramagnet.exact.cost import check_cost, sizes_of
-from paramagnet.exact.sums import exact_sum, refuse_large
+from paramagnet.exact.sums import exact_sum
 from paramagnet.kernels import hyperbolic
 from paramagnet.kernels.passes import average_parts, scale_and_shift
 from paramagnet.layout import Layout
-from paramagnet.rbm import RBM, as_rbm
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import SampledLayer, make_layers
 from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
-
-
-@dataclass(frozen=True)
-class Exact:
-    """The exact gradient, by enumeration of the smaller layer.
-
-    ``n_threads`` share the work, with the same result bit for bit; ``force`` allows single gradients of
-    more than ten minutes.
-    """
-
-    n_threads: int = 1
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        as_threads(self.n_threads)
-        as_flag(self.force, "force")
-
-
-@dataclass(frozen=True)
-class PCD:
-    """Persistent contrastive divergence: averages over chains that go on from update to update.
-
-    ``n_chains`` chains start at random and make ``n_relax`` sweeps on the initial machine, then ``n_steps``
-    before each update; the defaults are those of [Y25]. ``n_threads`` share the work, None takes all cores;
-    the result is the same bit for bit.
-    """
-
-    n_chains: int = 1000
-    n_steps: int = 40
-    n_relax: int = 500
-    n_threads: int | None = None
-
-    def __post_init__(self) -> None:
-        as_count(self.n_chains, "n_chains", maximum=MOST_CHAINS)
-        as_count(self.n_steps, "n_steps", maximum=MOST_SWEEPS)
-        as_count(self.n_relax, "n_relax", minimum=0, maximum=MOST_SWEEPS)
-        if self.n_threads is not None:
-            as_threads(self.n_threads)
-
-
-@dataclass(frozen=True)
-class CD:
-    """Contrastive divergence: averages over chains that start from the points of each batch.
-
-    Fast and biased: what the machine believes far from the data is never seen. ``n_threads`` is as for `PCD`.
-    """
-
-    n_steps: int = 1
-    n_threads: int | None = None
-
-    def __post_init__(self) -> None:
-        as_count(self.n_steps, "n_steps", maximum=MOST_SWEEPS)
-        if self.n_threads is not None:
-            as_threads(self.n_threads)
-
-
-GradientSettings = Exact | PCD | CD
-
-
-@dataclass(frozen=True, eq=False)
-class Gradient:
-    """The derivatives of the log-likelihood per point; the arrays are read-only."""
-
-    weights: FloatArray
-    visible_bias: FloatArray
-    hidden_bias: FloatArray
-
-
-def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> Gradient:
-    """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`."""
-    points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
-    n_threads = as_threads(n_threads)
-    as_flag(force, "force")
-    check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
-    refuse_large(rbm)
-    layout = Layout.of(rbm)
-    parameters = layout.flatten(rbm)
-    _, model = model_moments(layout, parameters, n_threads)
-    vector = data_moments(layout, parameters, append_ones(points)) - model
-    vector.setflags(write=False)
-    return Gradient(*layout.split(vector))
 
 
 def append_ones(points: FloatArray) -> FloatArray:
@@ -182,49 +97,34 @@ def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tup
     return log_z, np.concatenate((products.ravel(), hidden, visible))
 
 
-def start_chains(
-    settings: PCD | CD,
-    layout: Layout,
-    parameters: FloatArray,
-    rng: np.random.Generator,
-    engine: TorchEngine | None = None,
-) -> Chains:
-    """The chains before the first update: for `PCD` random ones, relaxed; for `CD` none, just their seed.
-
-    ``engine`` is None for our own kernels.
-    """
-    n_chains = settings.n_chains if isinstance(settings, PCD) else 0
-    chains = Chains.start(layout.visible, (n_chains, layout.n_visible), rng)
-    if isinstance(settings, CD):
-        return chains
-    if engine is not None:
-        return engine.run_sweeps(layout, parameters, chains, settings.n_relax)
-    return run_sweeps(_layers(layout, parameters), chains, settings.n_relax, n_threads=settings.n_threads)
-
-
-def sampled_moments(
-    settings: PCD | CD,
+def run_chains(
     layout: Layout,
     parameters: FloatArray,
     chains: Chains,
-    points: FloatArray,
+    n_steps: int,
+    n_threads: int | None,
+    engine: TorchEngine | None = None,
+) -> Chains:
+    """The chains after ``n_steps`` sweeps; ``engine`` is None for our own kernels."""
+    if engine is not None:
+        return engine.run_sweeps(layout, parameters, chains, n_steps)
+    return run_sweeps(_layers(layout, parameters), chains, n_steps, n_threads=n_threads)
+
+
+def sampled_moments(
+    layout: Layout,
+    parameters: FloatArray,
+    chains: Chains,
+    n_steps: int,
+    n_threads: int | None,
     engine: TorchEngine | None = None,
 ) -> tuple[Chains, FloatArray]:
-    """Chains for the next update, and the averages ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector.
-
-    ``points`` are those of the batch, where the chains of `CD` start; ``engine`` is None for our own kernels.
-    """
-    if isinstance(settings, CD):
-        chains = Chains.at(points, chains.seed, chains.sweep)
-    if engine is None:
-        layers = _layers(layout, parameters)
-        moved = run_sweeps(layers, chains, settings.n_steps, n_threads=settings.n_threads)
-        moments = chain_moments(layout, moved, layers[1], settings.n_threads)
-    else:
-        moved, moments = engine.sampled_moments(layout, parameters, chains, settings.n_steps)
-    if isinstance(settings, CD):
-        moved = Chains.at(moved.visible[:0], moved.seed, moved.sweep)
-    return moved, moments
+    """The same, and their averages of ``v_i E[h_j | v]``, ``E[h_j | v]``, ``v_i`` as one vector."""
+    if engine is not None:
+        return engine.sampled_moments(layout, parameters, chains, n_steps)
+    layers = _layers(layout, parameters)
+    moved = run_sweeps(layers, chains, n_steps, n_threads=n_threads)
+    return moved, chain_moments(layout, moved, layers[1], n_threads)
 
 
 def chain_moments(

@@ -1,0 +1,64 @@
+"""Contrastive divergence: short chains that start from the data at every update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._checks import MOST_SWEEPS, as_count, as_threads
+from paramagnet.layout import Layout
+from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
+from paramagnet.learning.moments import sampled_moments
+from paramagnet.rbm import RBM
+from paramagnet.sampling.chains import Chains
+from paramagnet.units import FloatArray
+
+if TYPE_CHECKING:
+    from paramagnet.sampling.torch_engine import TorchEngine
+
+
+@dataclass(frozen=True)
+class CD(Gradient):
+    """Contrastive divergence: averages over chains that start from the points of each batch.
+
+    Fast and biased: what the machine believes far from the data is never seen. ``n_threads`` is as for `PCD`.
+    """
+
+    n_steps: int = 1
+    n_threads: int | None = None
+
+    def __post_init__(self) -> None:
+        as_count(self.n_steps, "n_steps", maximum=MOST_SWEEPS)
+        if self.n_threads is not None:
+            as_threads(self.n_threads)
+
+    def check(self, rbm: RBM, engine: TorchEngine | None) -> None:
+        """Chains run on every device."""
+
+    def start(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: FloatArray,
+        rng: np.random.Generator,
+        engine: TorchEngine | None,
+    ) -> Chains:
+        """No chains, just the seed of those to come."""
+        return Chains.start(layout.visible, (0, layout.n_visible), rng)
+
+    def moments(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: npt.NDArray[Any],
+        state: GradientState | None,
+        engine: TorchEngine | None,
+    ) -> tuple[Chains, ModelMoments]:
+        """The address of the next random numbers, and the averages after ``n_steps`` sweeps."""
+        assert isinstance(state, Chains)
+        chains = Chains.at(points, state.seed, state.sweep)
+        moved, average = sampled_moments(layout, parameters, chains, self.n_steps, self.n_threads, engine)
+        return Chains.at(moved.visible[:0], moved.seed, moved.sweep), ModelMoments(average)
