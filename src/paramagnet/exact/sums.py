@@ -108,12 +108,14 @@ def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -
 
 def _sum_of(rbm: RBM) -> AnySum:
     refuse_large(rbm)
-    return exact_sum(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+    return exact_sum(rbm.weights, rbm.visible_bias, rbm.hidden_bias, *rbm.units)
 
 
 def refuse_large(rbm: RBM) -> None:
     """An error if the parameters are beyond those of which exact sums are true."""
-    largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
+    further = (*rbm.visible_parameters.values(), *rbm.hidden_parameters.values())
+    arrays = rbm.weights, rbm.visible_bias, rbm.hidden_bias, *further
+    largest = max(float(np.abs(a).max()) for a in arrays)
     if largest > LARGEST_TERM:
         raise ValueError(
             f"`rbm` must have parameters of at most {LARGEST_TERM:g} for exact sums, got {largest:g}. Was it "
