@@ -102,7 +102,8 @@ def machine_calls(folder: Path) -> Iterator[Call]:
         "weights": ("reals", rbm.weights), "visible_bias": ("reals", 0.0), "hidden_bias": ("reals", 0.0),
     }  # fmt: skip
     fits = {"weights": ("visible_bias", "hidden_bias")}
-    yield Call("RBM", pm.RBM, {**parameters, **UNITS}, fits)
+    further = {"visible_parameters": ("nothing", None), "hidden_parameters": ("nothing", None)}
+    yield Call("RBM", pm.RBM, {**parameters, **UNITS, **further}, fits)
     v, h = ("layer", SPINS), ("layer", BITS[:, :2])
     yield Call("RBM.energy", rbm.energy, {"v": v, "h": h}, {"v": ("h",), "h": ("v",)})
     for name in ("free_energy", "field_h_given_v", "mean_h_given_v", "hidden_features"):

@@ -40,8 +40,60 @@ class Trit(Unit):
         return np.isin(array, self.values)
 
 
+class Tilted(Unit):
+    """A variable with given values and one more learned number: ``ln p0(x) = theta x**2``."""
+
+    parameters = ("theta",)
+
+    def __init__(self, name, values):
+        self.name, self.values = name, values
+
+    def __eq__(self, other):
+        return isinstance(other, Tilted) and other.name == self.name
+
+    def __hash__(self):
+        return hash(self.name)
+
+    def _weights(self, field):
+        """Weights of all values along a new first axis, and the logarithm of their sum."""
+        x = np.reshape(self.values, (-1, *(1,) * np.ndim(field)))
+        logarithms = x * field + self.numbers["theta"] * x * x
+        total = np.logaddexp.reduce(logarithms, axis=0)
+        return x, np.exp(logarithms - total), total
+
+    def log_trace(self, field):
+        return self._weights(field)[2]
+
+    def mean(self, field):
+        x, p, _ = self._weights(field)
+        return (x * p).sum(axis=0)
+
+    def draw(self, field, rng):
+        _, p, _ = self._weights(field)
+        index = (rng.random(np.shape(field)) > np.cumsum(p, axis=0)[:-1]).sum(axis=0)
+        return np.array(self.values)[index]
+
+    def random_start(self, shape, rng):
+        return rng.choice(self.values, size=shape)
+
+    def log_base(self, states):
+        return np.sum(self.numbers["theta"] * states**2, axis=-1)
+
+    def is_value(self, array):
+        return np.isin(array, self.values)
+
+    def statistics(self, states):
+        return {"theta": states**2}
+
+    def mean_statistics(self, field):
+        x, p, _ = self._weights(field)
+        return {"theta": (x * x * p).sum(axis=0)}
+
+
 TRIT = Trit()
-OWN = {"trit": TRIT}
+TILTED_BIT = Tilted("tilted-bit", (0.0, 1.0))
+TILTED_TRIT = Tilted("tilted-trit", (-1.0, 0.0, 1.0))
+OWN = {unit.name: unit for unit in (TRIT, TILTED_BIT, TILTED_TRIT)}
 
 
 @pytest.fixture

@@ -12,7 +12,9 @@ machine never changes: training returns a new one.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,9 @@ class RBM:
     visible_bias, hidden_bias : one number for all units of the layer, or one per unit
     visible, hidden : the unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or ``"gaussian"`` (real numbers;
         another variance than 1 with ``pm.gaussian(variance)``)
+    visible_parameters, hidden_parameters : for unit types with further learned numbers (`Unit.parameters`),
+        these by their names: one number for all units of the layer, or one per unit; None takes those that
+        the type starts with
 
     The arrays are float64, C-ordered, read-only copies of what was passed in.
     """
@@ -47,6 +52,8 @@ class RBM:
     hidden_bias: FloatArray
     visible: Unit
     hidden: Unit
+    visible_parameters: Mapping[str, FloatArray]
+    hidden_parameters: Mapping[str, FloatArray]
 
     def __init__(
         self,
@@ -55,6 +62,8 @@ class RBM:
         hidden_bias: npt.ArrayLike,
         visible: str | Unit = "spin",
         hidden: str | Unit = "bit",
+        visible_parameters: Mapping[str, npt.ArrayLike] | None = None,
+        hidden_parameters: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         matrix = as_reals(weights, "weights")
         if matrix.ndim != 2 or matrix.size == 0:
@@ -63,12 +72,15 @@ class RBM:
                 f"got shape {matrix.shape}."
             )
         n_visible, n_hidden = matrix.shape
+        units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
         for name, value in (
             ("weights", _frozen(matrix)),
             ("visible_bias", _frozen(_as_bias(visible_bias, "visible_bias", n_visible))),
             ("hidden_bias", _frozen(_as_bias(hidden_bias, "hidden_bias", n_hidden))),
-            ("visible", as_unit(visible, "visible")),
-            ("hidden", as_unit(hidden, "hidden")),
+            ("visible", units[0]),
+            ("hidden", units[1]),
+            ("visible_parameters", _as_parameters(visible_parameters, "visible", units[0], n_visible)),
+            ("hidden_parameters", _as_parameters(hidden_parameters, "hidden", units[1], n_hidden)),
         ):
             object.__setattr__(self, name, value)
 
@@ -81,7 +93,10 @@ class RBM:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and other processes get their machine from the constructor too: checked and read-only.
-        return RBM, (self.weights, self.visible_bias, self.hidden_bias, self.visible, self.hidden)
+        arguments = self.weights, self.visible_bias, self.hidden_bias, self.visible, self.hidden
+        if self.visible_parameters or self.hidden_parameters:
+            return RBM, (*arguments, dict(self.visible_parameters), dict(self.hidden_parameters))
+        return RBM, arguments
 
     @property
     def n_visible(self) -> int:
@@ -93,6 +108,11 @@ class RBM:
         """The number of hidden units."""
         return int(self.weights.shape[1])
 
+    @property
+    def units(self) -> tuple[Unit, Unit]:
+        """The unit types of both layers with the further numbers of their units, if they have any."""
+        return self.visible.at(self.visible_parameters), self.hidden.at(self.hidden_parameters)
+
     # Energies
 
     def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
@@ -102,21 +122,24 @@ class RBM:
         v, h = self._as_visible(v), self._as_hidden(h)
         _require_same_batch(v, h)
         result: FloatArray = -(v @ self.visible_bias) - np.sum(self._field_h(v) * h, axis=-1)
-        return result - self.visible.log_base(v) - self.hidden.log_base(h)
+        visible, hidden = self.units
+        return result - visible.log_base(v) - hidden.log_base(h)
 
     def free_energy(self, v: npt.ArrayLike) -> FloatArray:
         """``F(v) = -ln sum_h exp(-E(v, h))``, so that ``p(v) = exp(-F(v)) / Z``."""
         v = self._as_visible(v)
-        traces = self.hidden.log_trace(self._field_h(v))
+        visible, hidden = self.units
+        traces = hidden.log_trace(self._field_h(v))
         result: FloatArray = -(v @ self.visible_bias) - np.sum(traces, axis=-1)
-        return result - self.visible.log_base(v)
+        return result - visible.log_base(v)
 
     def free_energy_h(self, h: npt.ArrayLike) -> FloatArray:
         """``-ln sum_v exp(-E(v, h))``, so that ``p(h) = exp(-free_energy_h(h)) / Z``."""
         h = self._as_hidden(h)
-        traces = self.visible.log_trace(self._field_v(h))
+        visible, hidden = self.units
+        traces = visible.log_trace(self._field_v(h))
         result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
-        return result - self.hidden.log_base(h)
+        return result - hidden.log_base(h)
 
     # Conditionals: given one layer, the units of the other are independent. In place of values of a layer
     # they take means as well, numbers between the two values: chains of means are mean-field iterations.
@@ -131,19 +154,19 @@ class RBM:
 
     def mean_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
         """``E[h | v]``. ``v`` may hold means, too."""
-        return self.hidden.mean(self.field_h_given_v(v))
+        return self.units[1].mean(self.field_h_given_v(v))
 
     def mean_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
         """``E[v | h]``. ``h`` may hold means, too."""
-        return self.visible.mean(self.field_v_given_h(h))
+        return self.units[0].mean(self.field_v_given_h(h))
 
     def sample_h_given_v(self, v: npt.ArrayLike, *, rng: Rng = None) -> FloatArray:
         """One draw of ``h`` from ``p(h | v)`` for every state ``v``."""
-        return self.hidden.draw(self.field_h_given_v(v), as_generator(rng))
+        return self.units[1].draw(self.field_h_given_v(v), as_generator(rng))
 
     def sample_v_given_h(self, h: npt.ArrayLike, *, rng: Rng = None) -> FloatArray:
         """One draw of ``v`` from ``p(v | h)`` for every state ``h``."""
-        return self.visible.draw(self.field_v_given_h(h), as_generator(rng))
+        return self.units[0].draw(self.field_v_given_h(h), as_generator(rng))
 
     def hidden_features(self, v: npt.ArrayLike) -> FloatArray:
         """What the machine says about ``v``, for use by other models: ``E[h | v]``."""
@@ -186,7 +209,15 @@ class RBM:
         a, s = self.visible.affine_to(new_visible)
         A, S = self.hidden.affine_to(new_hidden)
         w, b, c = self.weights, self.visible_bias, self.hidden_bias
-        machine = RBM(a * A * w, a * (b + S * w.sum(1)), A * (c + s * w.sum(0)), new_visible, new_hidden)
+        machine = RBM(
+            a * A * w,
+            a * (b + S * w.sum(1)),
+            A * (c + s * w.sum(0)),
+            new_visible,
+            new_hidden,
+            self.visible_parameters or None,  # types that have some change into themselves only
+            self.hidden_parameters or None,
+        )
         return machine, float(-s * b.sum() - S * c.sum() - s * S * w.sum())
 
     def to_bits(self, layer: str = "both") -> RBM:
@@ -210,6 +241,8 @@ class RBM:
         """Write the machine to ``path`` as safetensors; a former file is replaced at once or not at all."""
         units = {"visible": saved_name(self.visible, "visible"), "hidden": saved_name(self.hidden, "hidden")}
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
+        arrays |= {f"visible.{name}": array for name, array in self.visible_parameters.items()}
+        arrays |= {f"hidden.{name}": array for name, array in self.hidden_parameters.items()}
         write_arrays(path, arrays, _FORMAT, units)
 
     @classmethod
@@ -217,7 +250,8 @@ class RBM:
         """The machine that `save` wrote to ``path``. Nothing else is accepted, nothing is ever unpickled."""
         arrays, metadata = read_arrays(path, _FORMAT)
         names = ("weights", "visible_bias", "hidden_bias")
-        if set(arrays) != set(names):
+        further = [name.partition(".") for name in arrays if name not in names]
+        if not set(arrays) >= set(names) or {layer for layer, _, _ in further} - {"visible", "hidden"}:
             raise ValueError(f"`path` must hold the arrays {names}, got {tuple(sorted(arrays))}: {path}.")
         weights, visible_bias, hidden_bias = (arrays[name] for name in names)
         if visible_bias.shape != weights.shape[:1] or hidden_bias.shape != weights.shape[1:]:
@@ -225,7 +259,11 @@ class RBM:
             raise ValueError(f"`path` holds arrays that do not fit together ({shapes}): {path}.")
         visible, hidden = metadata.get("visible", ""), metadata.get("hidden", "")
         try:
-            return cls(weights, visible_bias, hidden_bias, visible, hidden)
+            parameters = [
+                {name: arrays[f"{layer}.{name}"] for found, _, name in further if found == layer} or None
+                for layer in ("visible", "hidden")
+            ]
+            return cls(weights, visible_bias, hidden_bias, visible, hidden, *parameters)
         except ValueError as error:
             raise ValueError(f"`path` holds no valid machine: {path}. {error}") from None
 
@@ -243,6 +281,22 @@ def _as_bias(value: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
             f"`{argument}` must be one number or {n_units} numbers, one per unit, got shape {bias.shape}."
         )
     return np.broadcast_to(bias, (n_units,))
+
+
+def _as_parameters(
+    values: Mapping[str, npt.ArrayLike] | None, layer: str, unit: Unit, n_units: int
+) -> Mapping[str, FloatArray]:
+    """The further numbers of a layer, checked."""
+    if values is None:
+        values = unit.start_parameters(n_units)
+    argument = f"{layer}_parameters"
+    if not isinstance(values, Mapping) or set(values) != set(unit.parameters):
+        wanted = f"the names {', '.join(unit.parameters)}" if unit.parameters else "None"
+        found = ", ".join(map(str, values)) or "no name" if isinstance(values, Mapping) else shown(values)
+        raise ValueError(f"`{argument}` must hold {wanted} for {unit} units, got {found}.")
+    return MappingProxyType(
+        {name: _frozen(_as_bias(values[name], f"{argument}[{name!r}]", n_units)) for name in unit.parameters}
+    )
 
 
 def _as_states(state: npt.ArrayLike, argument: str, n_units: int, unit: Unit, means: bool) -> FloatArray:

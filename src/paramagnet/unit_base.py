@@ -38,35 +38,39 @@ class Response(NamedTuple):
 class Unit(ABC):
     """One visible or hidden variable. All functions act elementwise on arrays."""
 
-    if TYPE_CHECKING:  # a property at run time would forbid a field of that name in a frozen dataclass
+    # What kind of variable it is: class attributes, instance attributes or properties of a type, as it likes.
+
+    if TYPE_CHECKING:
 
         @property
         def name(self) -> str:
             """What `as_unit` and files know the unit by; every type has one."""
 
+        @property
+        def symmetric(self) -> bool:
+            """Whether ``x -> -x`` maps the unit onto itself."""
+
+        @property
+        def values(self) -> tuple[float, ...] | None:
+            """All values, where there are finitely many; None where there are not."""
+
+        @property
+        def tail(self) -> float:
+            """The variance of the normal distribution that ``p0`` falls off like; 0 for bounded variables.
+
+            Two layers are a distribution where the largest singular value of the weights is below
+            ``1/sqrt(tail tail')``.
+            """
+
+        @property
+        def parameters(self) -> tuple[str, ...]:
+            """The names of the numbers that each unit has besides its bias: ``p0(x)`` depends on them."""
+
+    else:
+        symmetric, values, tail, parameters = False, None, 0.0, ()
+
     def __str__(self) -> str:
         return self.name
-
-    # What kind of variable it is
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether ``x -> -x`` maps the unit onto itself."""
-        return False
-
-    @property
-    def values(self) -> tuple[float, ...] | None:
-        """All values, where there are finitely many; None where there are not."""
-        return None
-
-    @property
-    def tail(self) -> float:
-        """The variance of the normal distribution that ``p0`` falls off like; 0 for bounded variables.
-
-        Two layers are a distribution where the largest singular value of the weights is below
-        ``1/sqrt(tail tail')``.
-        """
-        return 0.0
 
     @property
     def bounded(self) -> bool:
@@ -193,11 +197,6 @@ class Unit(ABC):
 
     # Further learned numbers of each unit
 
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the numbers that each unit has besides its bias: ``p0(x)`` depends on them."""
-        return ()
-
     def start_parameters(self, n_units: int) -> dict[str, FloatArray]:
         """The numbers at the start: zeros."""
         return {name: np.zeros(n_units) for name in self.parameters}
@@ -223,3 +222,12 @@ class Unit(ABC):
 
     def _missing(self, method: str, name: str) -> FloatArray:
         raise NotImplementedError(f"{type(self).__name__} has the parameter {name!r}, but no `{method}`.")
+
+
+def require_no_parameters(cls: type[Unit], base: str) -> None:
+    """An error if a subclass of ``base``, which has closed forms for everything, has further parameters."""
+    if "parameters" in cls.__dict__:
+        raise TypeError(
+            f"{cls.__name__} must be derived from `Unit` to have `parameters`: the closed forms and kernels "
+            f"of `{base}` know nothing of them."
+        )

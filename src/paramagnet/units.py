@@ -24,7 +24,7 @@ from paramagnet._checks import (
     require_levels,
 )
 from paramagnet._log_weights import subtract_log_weights
-from paramagnet.unit_base import Array, FloatArray, Response, Unit
+from paramagnet.unit_base import Array, FloatArray, Response, Unit, require_no_parameters
 from paramagnet.unit_names import UNITS, as_unit, register_unit, saved_name
 
 __all__ = [
@@ -63,6 +63,10 @@ class BinaryUnit(Unit):
     name: str
     low: float
     high: float
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        require_no_parameters(cls, "BinaryUnit")
 
     @property
     def levels(self) -> tuple[float, float]:
@@ -193,9 +197,10 @@ class BinaryUnit(Unit):
 
     def affine_to(self, other: Unit) -> tuple[float, float]:
         """``a, s`` such that ``x = a y + s``, where ``y`` is the variable ``other``."""
-        if other.values is None or len(other.values) != 2:
+        response, values = other.response, other.values
+        if response is None or not response.saturates or values is None:  # not two values of equal weight
             return super().affine_to(other)
-        low, high = other.values
+        low, high = values
         scale = (self.high - self.low) / (high - low)
         return scale, self.low - scale * low
 
@@ -238,6 +243,10 @@ class GaussianUnit(Unit):
     """
 
     variance: float = 1.0
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        require_no_parameters(cls, "GaussianUnit")
 
     def __post_init__(self) -> None:
         variance = float(as_positive(as_real(self.variance, "variance"), "variance"))
@@ -376,7 +385,7 @@ register_unit("gaussian", _make_gaussian)
 def as_binary(unit: str | Unit, argument: str, why: str = "") -> BinaryUnit:
     """The unit type called ``unit``, where only units of two values will do; ``why`` ends the message."""
     found = as_unit(unit, argument)
-    if not isinstance(found, BinaryUnit) or found.parameters:
+    if not isinstance(found, BinaryUnit):
         raise ValueError(
             f"`{argument}` must be 'spin' or 'bit', units of two values, got {found.name!r}{why or '.'}"
         )
@@ -389,7 +398,7 @@ SolvedUnit = BinaryUnit | GaussianUnit
 def as_solved(unit: str | Unit, argument: str) -> SolvedUnit:
     """The unit type called ``unit``, where only those will do for which the theory is worked out."""
     found = as_unit(unit, argument)
-    if not isinstance(found, SolvedUnit) or found.parameters:
+    if not isinstance(found, SolvedUnit):
         raise ValueError(
             f"`{argument}` must be spin, bit or Gaussian units for the theory, got {found} units. "
             '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'

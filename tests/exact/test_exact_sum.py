@@ -13,7 +13,7 @@ from paramagnet.exact.brute_force import BruteForce
 from paramagnet.exact.cost import count_summed, estimate_seconds
 from paramagnet.exact.enumerated import Enumerated
 from paramagnet.exact.gaussian_integrated import HiddenIntegrated, VisibleIntegrated
-from paramagnet.exact.registered import SUMS, exact_sum, find_sum, register_sum
+from paramagnet.exact.registered_sums import SUMS, exact_sum, find_sum, register_sum
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.units import BIT, GAUSSIAN, SPIN, BinaryUnit
 
@@ -140,20 +140,13 @@ class Coin(BinaryUnit):
     """A subclass of the package's own."""
 
 
-class Weighted(BinaryUnit):
-    """The same with further learned numbers, which the kernels do not know."""
-
-    parameters = ("theta",)
-
-
 def test_the_choice_follows_the_classes_of_units():
     assert find_sum(SPIN, BIT) is Enumerated
     assert find_sum(GAUSSIAN, BIT) is VisibleIntegrated
     assert find_sum(BIT, GAUSSIAN) is HiddenIntegrated
     coin = Coin("coin", 0.0, 1.0)
     assert find_sum(coin, SPIN) is Enumerated
-    assert find_sum(Weighted("weighted", 0.0, 1.0), SPIN) is BruteForce
-    assert find_sum(GAUSSIAN, Weighted("weighted", 0.0, 1.0)) is BruteForce
+    assert find_sum(TRIT, coin) is BruteForce
 
 
 def test_a_type_registers_a_sum_of_its_own():

@@ -228,7 +228,7 @@ def test_every_public_name_is_on_the_page_of_the_api():
     }
     further = {}  # for classes of one's own, named by their modules
     for section in re.split(r"^\.\. currentmodule:: ", text, flags=re.MULTILINE)[1:]:
-        if section.startswith("paramagnet.learning"):
+        if section.startswith(("paramagnet.learning", "paramagnet.units")):
             module = importlib.import_module(section.split(None, 1)[0])
             names = re.findall(r"^\.\. auto\w+:: (\w+)", section, flags=re.MULTILINE)
             further |= {name: getattr(module, name) for name in names}

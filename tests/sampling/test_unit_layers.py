@@ -8,7 +8,7 @@ import pytest
 import paramagnet as pm
 from own_units import OWN, TRIT, own_names
 from paramagnet.sampling.layer import NormalLayer, SampledLayer, UnitLayer, layers_of, make_layer
-from paramagnet.units import BIT, GAUSSIAN, SPIN, BinaryUnit
+from paramagnet.units import BIT, GAUSSIAN
 
 __all__ = ["own_names"]
 pytestmark = pytest.mark.usefixtures("own_names")
@@ -59,11 +59,6 @@ def test_layers_are_made_by_the_type_of_their_units():
     assert type(make_layer(GAUSSIAN, weights, bias)) is NormalLayer
     assert type(make_layer(TRIT, weights, bias)) is UnitLayer
 
-    class Weighted(BinaryUnit):
-        parameters = ("theta",)
-
-    assert type(make_layer(Weighted("weighted", 0.0, 1.0), weights, bias)) is UnitLayer
-
 
 def test_a_type_registers_a_layer_of_its_own():
     class Quick(type(TRIT)):
@@ -112,4 +107,3 @@ def test_sampled_training_of_own_units_goes_on_bit_for_bit(gradient, tmp_path):
 def test_devices_of_pytorch_sample_binary_units_only():
     with pytest.raises(ValueError, match="`device` must be 'cpu' for machines with trit units"):
         pm.estimate_log_partition(make_machine("trit", "bit"), device="torch:cpu")
-    assert SPIN.parameters == ()

@@ -94,7 +94,8 @@ def to_tensors(
     """
     _check_place(dtype, device)
     dtype = torch.get_default_dtype() if dtype is None else dtype
-    as_rbm(rbm, "rbm")
+    if as_rbm(rbm, "rbm").visible_parameters or rbm.hidden_parameters:
+        raise ValueError(f"`rbm` must have weights and biases only to become tensors, got {shown(rbm)}.")
     weight = rbm.weights.T if _as_axis(visible_dim) == 1 else rbm.weights
     arrays = {"weight": weight, "visible_bias": rbm.visible_bias, "hidden_bias": rbm.hidden_bias}
     place = torch.get_default_device() if device is None else device

@@ -51,7 +51,6 @@ class BruteForce(ExactSum[Unit, Unit]):
     to ``own``.
     """
 
-    further: ClassVar[bool] = True
     most: ClassVar[float] = 40
 
     weights: FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from paramagnet.exact.registered import find_sum
+from paramagnet.exact.registered_sums import find_sum
 from paramagnet.rbm import RBM
 from paramagnet.units import BIT, SPIN, Unit
 

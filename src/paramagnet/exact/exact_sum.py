@@ -22,11 +22,9 @@ class ExactSum(Protocol[V_contra, H_contra]):
     """The sum over all states of a machine, in the way that suits its units.
 
     The numbers of a machine are given to `of`; what a sum costs follows from sizes and unit types alone, and
-    is asked of the class. ``further`` says whether it takes units with further learned numbers
-    (`Unit.parameters`), ``most`` is the largest `log2_states` that it takes, whatever the time.
+    is asked of the class. ``most`` is the largest `log2_states` that it takes, whatever the time.
     """
 
-    further: ClassVar[bool] = False
     most: ClassVar[float] = math.inf
 
     @classmethod

@@ -15,7 +15,7 @@ from paramagnet._arrays import require_memory
 from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_threads
 from paramagnet._progress import Progress
 from paramagnet.exact.cost import check_cost, sizes_of
-from paramagnet.exact.registered import AnySum, exact_sum, register_sum
+from paramagnet.exact.registered_sums import AnySum, exact_sum, register_sum
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import FloatArray
 
@@ -108,12 +108,14 @@ def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -
 
 def _sum_of(rbm: RBM) -> AnySum:
     refuse_large(rbm)
-    return exact_sum(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+    return exact_sum(rbm.weights, rbm.visible_bias, rbm.hidden_bias, *rbm.units)
 
 
 def refuse_large(rbm: RBM) -> None:
     """An error if the parameters are beyond those of which exact sums are true."""
-    largest = max(float(np.abs(a).max()) for a in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
+    further = (*rbm.visible_parameters.values(), *rbm.hidden_parameters.values())
+    arrays = rbm.weights, rbm.visible_bias, rbm.hidden_bias, *further
+    largest = max(float(np.abs(a).max()) for a in arrays)
     if largest > LARGEST_TERM:
         raise ValueError(
             f"`rbm` must have parameters of at most {LARGEST_TERM:g} for exact sums, got {largest:g}. Was it "

@@ -40,6 +40,7 @@ def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
 
 def free_energies(rbm: RBM, points: FloatArray) -> FloatArray:
     """``F(v)`` of every point; memory stays bounded."""
-    energies = np.zeros(len(points)) - rbm.visible.log_base(points)
-    rbm.hidden.subtract_log_weights(energies, points, rbm.weights, rbm.visible_bias, rbm.hidden_bias)
+    visible, hidden = rbm.units
+    energies = np.zeros(len(points)) - visible.log_base(points)
+    hidden.subtract_log_weights(energies, points, rbm.weights, rbm.visible_bias, rbm.hidden_bias)
     return energies

@@ -51,8 +51,8 @@ def data_moments(
     """
     weights = layout.stacked(parameters).astype(points.dtype)
     response = layout.hidden.response
-    if response is None:
-        return _moments_by_means(layout, weights, points)
+    if response is None or layout.size > layout.n_basic:
+        return _moments_of_any(layout, parameters, points)
     centre, half, saturates = response
     if saturates:
         weights *= half
@@ -81,20 +81,40 @@ def data_moments(
     return moments
 
 
-def _moments_by_means(layout: Layout, weights: npt.NDArray[Any], points: npt.NDArray[Any]) -> FloatArray:
-    """`data_moments` for hidden units whose mean has no closed form that the loop knows."""
-    means = layout.hidden.mean((points @ weights).astype(np.float64))
+def _moments_of_any(layout: Layout, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
+    """`data_moments` for hidden units whose mean has no closed form that the loop knows, in float64; and for
+    units with further numbers, whose statistics follow.
+    """
+    wide = points.astype(np.float64)
+    means = layout.units(parameters)[1].mean(wide @ layout.stacked(parameters))
     moments = np.empty(layout.size)
-    layout.stacked(moments)[...] = points.T @ means / len(points)
-    moments[layout.n_weights + layout.n_hidden :] = points[:, :-1].mean(axis=0, dtype=np.float64)
+    layout.stacked(moments)[...] = wide.T @ means / len(points)
+    moments[layout.n_weights + layout.n_hidden : layout.n_basic] = wide[:, :-1].mean(axis=0)
+    moments[layout.n_basic :] = unit_statistics(layout, parameters, wide[:, :-1])
     return moments
 
 
+def unit_statistics(layout: Layout, parameters: FloatArray, states: npt.NDArray[Any]) -> FloatArray:
+    """The averages over visible ``states`` of the derivatives of ``-E`` in the further numbers of units, as
+    one vector; hidden states are averaged over.
+    """
+    visible, hidden = layout.units(parameters)
+    weights, _, hidden_bias = layout.split(parameters)
+    wide, averages = states.astype(np.float64), [np.zeros(0)]
+    if visible.parameters:
+        found = visible.statistics(wide)
+        averages += [found[name].mean(axis=0) for name in visible.parameters]
+    if hidden.parameters:
+        found = hidden.mean_statistics(wide @ weights + hidden_bias)
+        averages += [found[name].mean(axis=0) for name in hidden.parameters]
+    return np.concatenate(averages)
+
+
 def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
-    """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, exactly."""
-    sums = exact_sum(*layout.split(parameters), layout.visible, layout.hidden)
-    log_z, visible, hidden, products, _ = sums.moments(n_threads)
-    return log_z, np.concatenate((products.ravel(), hidden, visible))
+    """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, with the units' statistics, exactly."""
+    sums = exact_sum(*layout.split(parameters), *layout.units(parameters))
+    log_z, visible, hidden, products, further = sums.moments(n_threads)
+    return log_z, np.concatenate((products.ravel(), hidden, visible, further))
 
 
 def run_chains(
@@ -124,19 +144,23 @@ def sampled_moments(
         return engine.sampled_moments(layout, parameters, chains, n_steps)
     layers = _layers(layout, parameters)
     moved = run_sweeps(layers, chains, n_steps, n_threads=n_threads)
-    return moved, chain_moments(layout, moved, layers[1], n_threads)
+    moments = chain_moments(layout, moved, layers[1], n_threads)
+    if layout.size > layout.n_basic:
+        moments[layout.n_basic :] = unit_statistics(layout, parameters, moved.visible)
+    return moved, moments
 
 
 def chain_moments(
     layout: Layout, chains: Chains, hidden: SampledLayer, n_threads: int | None = None
 ) -> FloatArray:
-    """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector.
+    """The averages over chains of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector; zeros behind
+    them for the further numbers of units.
 
     Blocks of chains are added in order: the same bits for any number of threads.
     """
     fields, n_chains = chains.fields, len(chains.visible)
     assert fields is not None
-    parts = np.empty((n_blocks(n_chains), layout.size), np.float32)
+    parts = np.empty((n_blocks(n_chains), layout.n_basic), np.float32)
 
     def run(block: int, rows: slice) -> None:
         visible, means = chains.visible[rows], hidden.mean(fields[rows])
@@ -147,10 +171,10 @@ def chain_moments(
         np.matmul(ones, means, out=hidden_bias)
 
     run_blocks(run, n_chains, n_threads)
-    moments = np.empty(layout.size)
-    average_parts(parts, float(n_chains), moments)
+    moments = np.zeros(layout.size)
+    average_parts(parts, float(n_chains), moments[: layout.n_basic])
     return moments
 
 
 def _layers(layout: Layout, parameters: FloatArray) -> tuple[SampledLayer, SampledLayer]:
-    return make_layers(*layout.split(parameters), layout.visible, layout.hidden)
+    return make_layers(*layout.split(parameters), *layout.units(parameters))

@@ -157,7 +157,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> TrainState:
     arrays, metadata = read_arrays(path, _FORMAT)
     try:
         state = _assemble(arrays, json.loads(metadata["state"]))
-        RBM(*state.layout.split(state.parameters))  # its constructor checks the numbers
+        state.layout.machine(state.parameters)  # its constructor checks the numbers
         return state
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"`path` is a damaged checkpoint: {path} ({error}).") from None

@@ -323,7 +323,10 @@ def _as_temperatures(schedule: str | npt.ArrayLike, n_temperatures: int) -> Floa
 
 def _log_start(rbm: RBM, base: FloatArray) -> float:
     """``ln Z_0`` of the independent model."""
-    return float(rbm.visible.log_trace(base).sum() + rbm.n_hidden * rbm.hidden.log_trace(np.zeros(1))[0])
+    visible, hidden = rbm.units
+    if hidden.parameters:
+        return float(visible.log_trace(base).sum() + hidden.log_trace(np.zeros(rbm.n_hidden)).sum())
+    return float(visible.log_trace(base).sum() + rbm.n_hidden * hidden.log_trace(np.zeros(1))[0])
 
 
 def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:

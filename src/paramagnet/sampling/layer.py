@@ -230,7 +230,7 @@ def check_range(*parameters: FloatArray) -> None:
 
 def layers_of(rbm: RBM) -> tuple[SampledLayer, SampledLayer]:
     """The layers of ``rbm``."""
-    return make_layers(rbm.weights, rbm.visible_bias, rbm.hidden_bias, rbm.visible, rbm.hidden)
+    return make_layers(rbm.weights, rbm.visible_bias, rbm.hidden_bias, *rbm.units)
 
 
 @singledispatch
@@ -243,21 +243,14 @@ def make_layer(unit: Unit, weights: Float32Array, bias: FloatArray) -> SampledLa
     return UnitLayer(weights, bias.astype(np.float32), 1.0, (np.nan, np.nan), unit)
 
 
-_make_any = make_layer.dispatch(Unit)
-
-
 @make_layer.register
 def _(unit: BinaryUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
-    if unit.parameters:  # a subclass, of which the kernels know nothing
-        return _make_any(unit, weights, bias)
     scale = unit.high - unit.low
     return SampledLayer(weights, (scale * bias).astype(np.float32), scale, unit.levels)
 
 
 @make_layer.register
 def _(unit: GaussianUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
-    if unit.parameters:
-        return _make_any(unit, weights, bias)
     scale = unit.variance
     shift = (scale * bias).astype(np.float32)
     return NormalLayer(weights, shift, scale, (np.nan, np.nan), float(np.sqrt(scale)))

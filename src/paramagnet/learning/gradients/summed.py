@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,11 +77,16 @@ class Exact(Gradient):
 
 @dataclass(frozen=True, eq=False)
 class GradientArrays:
-    """The derivatives of the log-likelihood per point; the arrays are read-only."""
+    """The derivatives of the log-likelihood per point; the arrays are read-only.
+
+    Those in the further numbers of units, for types that have some, go by the names of these numbers.
+    """
 
     weights: FloatArray
     visible_bias: FloatArray
     hidden_bias: FloatArray
+    visible_parameters: dict[str, FloatArray] = field(default_factory=dict)
+    hidden_parameters: dict[str, FloatArray] = field(default_factory=dict)
 
 
 def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> GradientArrays:
@@ -96,4 +101,4 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
     _, model = model_moments(layout, parameters, n_threads)
     vector = data_moments(layout, parameters, append_ones(points)) - model
     vector.setflags(write=False)
-    return GradientArrays(*layout.split(vector))
+    return GradientArrays(*layout.split(vector), *layout.further(vector))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from paramagnet.exact.brute_force import BruteForce
@@ -31,21 +32,19 @@ def register_sum(visible: type[Unit], hidden: type[Unit], kind: type[AnySum]) ->
 def find_sum(visible: Unit, hidden: Unit) -> type[AnySum]:
     """The way to sum machines of these units.
 
-    The classes of a pair are looked up along their bases, those of the visible units first; sums that do not
-    know of further learned numbers are passed over for units that have some.
+    The classes of a pair are looked up along their bases; of two ways that fit, the one for the more special
+    class of visible units is taken.
     """
     pair = type(visible), type(hidden)
     found = _found.get(pair)
     if found is None:
-        further = bool(visible.parameters or hidden.parameters)
-        kinds = (SUMS.get((v, h)) for v in pair[0].__mro__ for h in pair[1].__mro__)
-        found = next(kind for kind in kinds if kind is not None and (kind.further or not further))
-        _found[pair] = found
+        bases = itertools.product(pair[0].__mro__, pair[1].__mro__)
+        found = _found[pair] = next(SUMS[base] for base in bases if base in SUMS)
     return found
 
 
 def exact_sum(
     weights: FloatArray, visible_bias: FloatArray, hidden_bias: FloatArray, visible: Unit, hidden: Unit
 ) -> AnySum:
-    """The sum over all states of a machine, given by its arrays and its units."""
+    """The sum over all states of a machine, given by its arrays and its units (`RBM.units`)."""
     return find_sum(visible, hidden).of(weights, visible_bias, hidden_bias, visible, hidden)
