@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from paramagnet.exact.sums import sample_exact as sample_exact
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.evaluation import LogZ as LogZ
     from paramagnet.learning.gradients.base import Gradient as Gradient
     from paramagnet.learning.gradients.contrastive import CD as CD
     from paramagnet.learning.gradients.persistent import PCD as PCD
@@ -111,6 +112,7 @@ _MODULE_OF = {
     "estimate_log_partition": "sampling.annealing",
     "Estimate": "estimates",
     "log_likelihood": "learning.likelihood",
+    "LogZ": "learning.evaluation",
     "sample": "sampling.chains",
     "Exact": "learning.gradients.summed",
     "PCD": "learning.gradients.persistent",

@@ -10,6 +10,14 @@ from paramagnet._checks import as_real
 FEWEST_EFFECTIVE = 50.0  # effective samples below which errors mean little
 
 
+def effective_number(error: float, n_samples: int) -> float:
+    """How many of ``n_samples`` weights are effective if ``error`` is the relative error of their mean.
+
+    With ``S`` samples that is ``S / (1 + (S - 1) error**2)``.
+    """
+    return n_samples / (1.0 + (n_samples - 1) * error**2)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A number, its standard error, and the effective number of samples behind it (infinite where exact).

@@ -21,8 +21,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from paramagnet.adapters import scikit
 from paramagnet.adapters.scikit import RBMTransformer
+from paramagnet.learning import evaluation
 
 
 @pytest.fixture(scope="module")
@@ -83,13 +83,13 @@ def test_large_machines_are_estimated_once_per_fit(bits, monkeypatch):
     data = np.tile(bits, (1, 5))
     machine = RBMTransformer(40, n_iter=1, random_state=0).fit(data)
     calls = []
-    original = scikit.estimate_log_partition
+    original = evaluation.estimate_log_partition
 
     def counted(*args, **options):
         calls.append(1)
-        return original(*args, n_samples=200, n_temperatures=100, **options)
+        return original(*args, **options | {"n_samples": 200, "n_temperatures": 100})
 
-    monkeypatch.setattr(scikit, "estimate_log_partition", counted)
+    monkeypatch.setattr(evaluation, "estimate_log_partition", counted)
     first = machine.score_samples(data)
     np.testing.assert_array_equal(machine.score_samples(data), first)
     machine.score(data)
@@ -106,10 +106,33 @@ def test_large_machines_are_estimated_once_per_fit(bits, monkeypatch):
 def test_a_bad_estimate_says_so(fitted, bits, monkeypatch):
     copy = pickle.loads(pickle.dumps(fitted))
     copy._log_partition = None
-    monkeypatch.setattr(scikit, "log_partition", lambda rbm: 1.0)
-    monkeypatch.setattr(scikit, "Estimate", lambda value: pm.Estimate(value, 3.0, 2.0))
+    monkeypatch.setattr(evaluation, "Estimate", lambda value: pm.Estimate(value, 3.0, 2.0))
     with pytest.warns(RuntimeWarning, match="do not trust"):
         copy.score(bits)
+
+
+def test_the_way_to_ln_z_can_be_chosen(bits):
+    exact = RBMTransformer(4, n_iter=2, random_state=0).fit(bits)
+    policy = pm.LogZ("mais", n_samples=300, n_temperatures=60, start="data")
+    other = RBMTransformer(4, n_iter=2, random_state=0, log_z=policy).fit(bits)
+    np.testing.assert_array_equal(other.rbm_.weights, exact.rbm_.weights)
+    assert exact.score_error_ == 0.0
+    assert 0.0 < other.score_error_ < 0.1
+    assert abs(other.score(bits) - exact.score(bits)) < 4.0 * other.score_error_
+    assert clone(other).log_z == policy
+    with pytest.raises(ValueError, match=r"`log_z` must be a `LogZ`, .*got 'mais'"):
+        RBMTransformer(4, n_iter=1, log_z="mais").fit(bits).score(bits)
+
+
+def test_the_optimizer_can_be_chosen(bits):
+    default = RBMTransformer(4, n_iter=3, learning_rate=0.01, random_state=0).fit(bits)
+    stated = RBMTransformer(4, n_iter=3, optimizer=pm.Adam(0.01), random_state=0).fit(bits)
+    np.testing.assert_array_equal(stated.rbm_.weights, default.rbm_.weights)
+    other = RBMTransformer(4, n_iter=3, optimizer=pm.SGD(0.01, 0.5), random_state=0).fit(bits)
+    assert not np.array_equal(other.rbm_.weights, default.rbm_.weights)
+    other.partial_fit(bits)
+    with pytest.raises(ValueError, match=r"`optimizer` must start with 1 slots, .* got 2 from Adam"):
+        other.set_params(optimizer=None).partial_fit(bits)
 
 
 # Thresholds

@@ -203,7 +203,7 @@ def test_a_learning_curve_is_drawn(folder):
         ((*BASIC, "--plot", "nowhere/curve.png"), "The folder 'nowhere' does not exist"),
         ((*BASIC, "--plot", "curve.xls"), r"must end in \.png, \.svg, \.pdf"),
         ((*BASIC, "--resume"), "There is no checkpoint to go on from: model.checkpoint.safetensors"),
-        ((*BASIC, "--optimizer", "lbfgs"), "`--optimizer` must be adam or sgd, got 'lbfgs'"),
+        ((*BASIC, "--optimizer", "lbfgs"), "`--optimizer` must be one of 'adam', 'sgd', or .*, got 'lbfgs'"),
         ((*BASIC, "--visible", "qubit"), "`--visible` must be a unit type"),
         ((*BASIC, "--hidden-units", 0), "`--hidden-units` must be a positive integer, got 0"),
         ((*BASIC, "--scheme", "magic"), "`--scheme` must be one of"),

@@ -11,47 +11,12 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
+from own_classes import RestartedChains, RMSprop
 from paramagnet.learning.gradients.base import ArrayState, Gradient, ModelMoments
-from paramagnet.learning.moments import sampled_moments
 from paramagnet.learning.optimizers import OptimizerState
 from paramagnet.learning.training import take_over
-from paramagnet.sampling.chains import Chains
 
 # Classes of a user's
-
-
-@dataclass(frozen=True)
-class RMSprop:
-    """``s <- decay s + (1 - decay) g**2``, direction ``g / (sqrt(s) + epsilon)``."""
-
-    learning_rate: float = 0.01
-    decay: float = 0.9
-    epsilon: float = 1e-8
-
-    def start(self, size):
-        return OptimizerState(0, (np.zeros(size),))
-
-    def step(self, state, gradient):
-        scale = self.decay * state.slots[0] + (1.0 - self.decay) * gradient**2
-        direction = gradient / (np.sqrt(scale) + self.epsilon)
-        return direction, OptimizerState(state.n_steps + 1, (scale,))
-
-
-@dataclass(frozen=True)
-class RestartedChains(Gradient):
-    """Chains that start from the points of the batch at every tenth update, and go on otherwise."""
-
-    n_steps: int = 2
-    period: int = 10
-
-    def start(self, layout, parameters, points, rng, engine):
-        return Chains.start(layout.visible, (0, layout.n_visible), rng)
-
-    def moments(self, layout, parameters, points, state, engine):
-        if state.sweep // self.n_steps % self.period == 0:
-            state = Chains.at(points, state.seed, state.sweep)
-        moved, average = sampled_moments(layout, parameters, state, self.n_steps, 1)
-        return moved, ModelMoments(average)
 
 
 class BruteForce(Gradient):

@@ -167,7 +167,7 @@ def large_run():
 
 
 def test_start_from_mais(monkeypatch):
-    monkeypatch.setattr(module, "SECONDS_EXACT_START", 0.0)
+    monkeypatch.setattr(module, "LogZ", lambda: paramagnet.LogZ(seconds=0.0))
     data, states = large_run()
     ours = log_likelihood_trajectory(states, data, n_temperatures=100, rng=1, every=5)
     assert ours.error[0] > 0.0

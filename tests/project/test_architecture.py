@@ -12,7 +12,9 @@ import pytest
 import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
-LEAVES = {"_arrays", "_checks", "_log_weights", "_version", "_files", "_parallel", "_progress"}
+LEAVES = {
+    "_arrays", "_checks", "_version", "_files", "_log_weights", "_parallel", "_progress", "_registry",
+}  # fmt: skip
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "initializers", "package_scales"}
@@ -25,6 +27,7 @@ MAY_IMPORT = {
     "_log_weights": set(),
     "_progress": set(),
     "_parallel": set(),
+    "_registry": set(),
     "kernels": set(),
     "unit_base": set(),
     "unit_names": {"unit_base"},

@@ -155,7 +155,7 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     assert (points.shape, held_out.shape) == ((60, 5), (20, 5))
     content = tomllib.loads(example)
     for section, kind in (("data", DataSpec), ("learning", LearningSpec), ("measurement", MeasurementSpec)):
-        keys = {field.name for field in dataclasses.fields(kind)} - {"sha256", "held_out_sha256"}
+        keys = {field.name for field in dataclasses.fields(kind)} - {"sha256", "held_out_sha256", "options"}
         assert set(content[section]) == keys
     top = {field.name for field in dataclasses.fields(spec)} - {"name", "table"}
     assert set(content) | set(content["machine"]) == top | {"machine"}

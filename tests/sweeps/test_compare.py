@@ -20,6 +20,23 @@ from paramagnet.sweeps.text_tables import to_csv
 HALF, DOUBLE = Start(gain=0.5), Start(gain=2.0)
 
 
+def test_the_way_to_ln_z_can_be_chosen(points):
+    options = {"gains": (1.0,), "schemes": (), "epochs": 2, "trials": 1}
+    exact = pm.compare_initializations(points, 3, **options)
+    policy = pm.LogZ("mais", n_samples=40, n_temperatures=20)
+    estimated = pm.compare_initializations(points, 3, log_z=policy, **options)
+    assert exact.gradient == "exact gradients, exact log-likelihoods"
+    assert estimated.gradient == "exact gradients, log-likelihoods by mAIS"
+    assert set(exact.records[0].error) == {0.0}
+    assert min(estimated.records[0].error) > 0.0
+    np.testing.assert_allclose(estimated.records[0].log_likelihood, exact.records[0].log_likelihood, atol=0.2)
+    for wrong in (pm.LogZ("ais"), pm.LogZ(start="data"), pm.LogZ(marginalize="visible")):
+        with pytest.raises(ValueError, match="`log_z` must have the method 'auto', 'exact' or 'mais'"):
+            pm.compare_initializations(points, 3, log_z=wrong, **options)
+    with pytest.raises(ValueError, match="`log_z` must be a `LogZ`"):
+        pm.compare_initializations(points, 3, log_z="mais", **options)
+
+
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)

@@ -17,10 +17,9 @@ from paramagnet._checks import as_count, as_real, as_states
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
 from paramagnet.estimates import Estimate
-from paramagnet.exact.cost import estimate_seconds, sizes_of
-from paramagnet.exact.sums import log_partition
 from paramagnet.initializers import initialize
 from paramagnet.layout import Layout
+from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import Gradient
 from paramagnet.learning.gradients.choice import default_gradient
 from paramagnet.learning.gradients.persistent import PCD
@@ -29,7 +28,6 @@ from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.state import TrainState
 from paramagnet.learning.training import take_over, train
 from paramagnet.rbm import RBM
-from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import sample
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary, as_unit
 
@@ -41,7 +39,6 @@ except ModuleNotFoundError as error:
     raise missing_extra("paramagnet.adapters.scikit", "scikit-learn", "sklearn") from error
 
 SECONDS_EXACT_GRADIENT = 0.01  # an exact gradient that takes no longer is the default
-SECONDS_EXACT = 1.0  # an exact ln Z that takes no longer is preferred to an estimate
 CHAINS = PCD(n_chains=100, n_steps=50, n_relax=200)  # few chains, many sweeps: better than the reverse
 SPARSE_BIAS = -2.5
 _DTYPES = (np.float64, np.float32)
@@ -68,6 +65,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     gradient : `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no
         more than about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
     optimizer : `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``
+    log_z : how ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
+        than a second, else mAIS
     threshold : how numbers become two values. "auto" leaves 0/1 and -1/+1 data as they are and binarizes
         all others at the threshold of Otsu that `fit` learns for each feature; "median" takes medians; a
         number is the threshold of all features; None raises on anything but 0/1 and -1/+1.
@@ -77,8 +76,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ----------
     rbm_ : the trained `paramagnet.RBM`
     binarizer_ : the `paramagnet.Binarizer` that data go through
-    log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`: exact where that takes no more than a second, else by
-        mAIS; computed once per fit, when first needed
+    log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`, by ``log_z``; computed once per fit, when first needed
     score_error_ : the standard error that `log_partition_` gives to `score`, 0 where it is exact
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
 
@@ -99,6 +97,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         weight_decay: float = 0.0,
         gradient: Gradient | None = None,
         optimizer: Optimizer | None = None,
+        log_z: LogZ | None = None,
         threshold: str | float | None = "auto",
         random_state: Any = None,
     ) -> None:
@@ -113,6 +112,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.weight_decay = weight_decay
         self.gradient = gradient
         self.optimizer = optimizer
+        self.log_z = log_z
         self.threshold = threshold
         self.random_state = random_state
 
@@ -190,6 +190,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         result = train(start, states, epochs=epochs, evaluate=(), rng=rng, **options)
         self._state, self.rbm_ = result.state, result.rbm
         self._n_features_out = result.rbm.n_hidden
+        self._means: FloatArray = states.mean(axis=0)
         self._log_partition: Estimate | None = None
 
     # What the machine says about data
@@ -225,12 +226,9 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """``ln Z`` of the machine; see the class."""
         check_is_fitted(self, "rbm_")
         if self._log_partition is None:
-            rbm = self.rbm_
-            if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_EXACT:
-                self._log_partition = Estimate(log_partition(rbm))
-            else:
-                rng = self._generator(_LOG_PARTITION, self._state.update)
-                self._log_partition = estimate_log_partition(rbm, rng=rng)
+            policy = LogZ() if self.log_z is None else as_log_z(self.log_z)
+            rng = self._generator(_LOG_PARTITION, self._state.update)
+            self._log_partition = policy(self.rbm_, rng, means=self._means)
             if not self._log_partition.trusted:
                 warnings.warn(f"ln Z is uncertain: {self._log_partition}.", RuntimeWarning, stacklevel=3)
         return self._log_partition

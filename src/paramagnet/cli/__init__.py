@@ -14,6 +14,7 @@ from paramagnet.cli.console import say
 from paramagnet.cli.curve_command import curve
 from paramagnet.cli.data_command import app as data_app
 from paramagnet.cli.evaluate_command import evaluate
+from paramagnet.cli.fields import FieldCommand
 from paramagnet.cli.flags import FlagGroup
 from paramagnet.cli.merge_command import merge
 from paramagnet.cli.report_command import report
@@ -52,7 +53,7 @@ def _root(
 
 app.command("beta-max")(beta_max)
 for _command in (curve, table, schemes, train, evaluate, sample, compare, sweep, reproduce, merge, report):
-    app.command()(_command)
+    app.command(cls=FieldCommand if _command is train else None)(_command)
 app.add_typer(data_app, name="data")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,31 +36,18 @@ def evaluate(
     """
     from paramagnet._parallel import count_cores
     from paramagnet.cli.console import Bar, say
-    from paramagnet.estimates import Estimate
-    from paramagnet.exact.sums import log_partition
+    from paramagnet.exact.cost import SECONDS_ALLOWED
+    from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.likelihood import log_likelihood
-    from paramagnet.sampling.annealing import METHODS, estimate_log_partition
 
-    if method not in ("auto", "exact", *METHODS):
-        raise ValueError(f"`--method` must be auto, exact or one of {', '.join(METHODS)}, got {method!r}.")
+    policy = LogZ(method, seconds=SECONDS_ALLOWED, n_samples=samples, n_temperatures=temperatures)
     rbm = RBM.load(model)
     points = read_points(data, rbm.visible.name, header)
     n_threads = count_cores()
-    method, why = _choose(method, rbm, n_threads)
+    method, why, _ = policy.choose(rbm, n_threads)
     with interruptible(lambda: AGAIN):
-        if method == "exact":
-            with Bar("exact ln Z") as bar:
-                log_z = Estimate(log_partition(rbm, n_threads=n_threads, progress=bar.show))
-        else:
-            with Bar(f"ln Z by {method}") as bar:
-                log_z = estimate_log_partition(
-                    rbm,
-                    method=method,
-                    n_samples=samples,
-                    n_temperatures=temperatures,
-                    rng=seed,
-                    progress=bar.show,
-                )
+        with Bar("exact ln Z" if method == "exact" else f"ln Z by {method}") as bar:
+            log_z = replace(policy, method=method)(rbm, seed, n_threads=n_threads, progress=bar.show)
         estimate = log_likelihood(rbm, points, log_partition=log_z)
     if as_json:
         typer.echo(json.dumps(_record(estimate, log_z, method, why, len(points)), allow_nan=False))
@@ -74,31 +62,6 @@ def evaluate(
             "Try more `--temperatures`, then more `--samples`.",
             err=True,
         )
-
-
-def _choose(method: str, rbm: RBM, n_threads: int) -> tuple[str, str]:
-    """How to get ln Z, and why in this way."""
-    from paramagnet.exact.cost import SECONDS_ALLOWED, count_summed, estimate_seconds, show_duration, sizes_of
-
-    seconds = estimate_seconds(*sizes_of(rbm), n_threads=n_threads, gradient=False)
-    states = f"2**{count_summed(*sizes_of(rbm))} states"
-    if seconds > SECONDS_ALLOWED:
-        if method == "exact":
-            raise ValueError(
-                f"`--method exact` must take at most ten minutes, got about {show_duration(seconds)} for "
-                f"{states}. Try `--method mais`."
-            )
-        if method == "reverse-ais":
-            raise ValueError(
-                f"`--method reverse-ais` must have exact samples to start from, which {states} are too many "
-                "for. Try `--method mais`; from Python, "
-                '`estimate_log_partition(rbm, method="reverse-ais", samples=...)` takes samples of yours.'
-            )
-    if method != "auto":
-        return method, "as asked for"
-    if seconds > SECONDS_ALLOWED:
-        return "mais", f"because the exact sum over {states} would take about {show_duration(seconds)}"
-    return "exact", f"because the sum over {states} is affordable (about {show_duration(seconds)})"
 
 
 def show_estimate(estimate: Estimate) -> str:

@@ -51,7 +51,7 @@ def print_history(result: TrainResult) -> None:
     if np.isfinite(last.validation):
         line += f", validation {last.validation:.4f}"
     typer.echo(f"{line} ({result.state.seconds:.1f} s)")
-    doubtful = [str(record.epoch) for record in records if not _trusted(record)]
+    doubtful = [str(record.epoch) for record in records if not record.trusted]
     if doubtful:
         say(
             f"Do not trust the log-likelihood at epoch {', '.join(doubtful)}: too few effective samples. "
@@ -70,18 +70,7 @@ def _print_table(records: tuple[Record, ...]) -> None:
     for record in (records[i] for i in chosen):
         line = f"{record.epoch:8d}{show_value(record):>24s}"
         line += f"{record.validation:14.4f}" if validated else ""
-        doubt = "   do not trust" if estimated and not _trusted(record) else ""
+        doubt = "   do not trust" if estimated and not record.trusted else ""
         typer.echo(f"{line}{record.seconds:11.1f}{doubt}")
     if len(chosen) < len(records):
         typer.echo(f"{len(chosen)} of {len(records)} measurements; --plot draws them all")
-
-
-def _trusted(record: Record) -> bool:
-    """Whether enough samples are behind an estimate.
-
-    Of ``S`` weights with standard error ``e`` of their mean ``S / (1 + (S - 1) e**2)`` are effective.
-    """
-    from paramagnet.estimates import FEWEST_EFFECTIVE
-    from paramagnet.sampling.annealing import N_SAMPLES
-
-    return N_SAMPLES / (1.0 + (N_SAMPLES - 1) * record.error**2) >= FEWEST_EFFECTIVE

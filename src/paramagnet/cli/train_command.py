@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -13,6 +13,7 @@ import typer
 from paramagnet._checks import as_real
 from paramagnet._files import writable_target
 from paramagnet.cli.console import Bar, say
+from paramagnet.cli.fields import given_settings, make_gradient, make_optimizer, refuse_unused
 from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import Header, read_points
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` 
 
 
 def train(
+    ctx: typer.Context,
     data: Annotated[
         Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
     ],
@@ -41,15 +43,22 @@ def train(
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
+    gradient: Annotated[
+        str | None, typer.Option(help="exact, pcd, cd, or package.module:Name for a class of yours.")
+    ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
-    chains: Annotated[int, typer.Option(help="Chains of --pcd.")] = 1000,
-    steps: Annotated[int, typer.Option(help="Gibbs sweeps of --pcd before an update.")] = 40,
+    chains: Annotated[int | None, typer.Option(help="Chains of pcd; if not given, 1000.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Gibbs sweeps before an update; if not given, 40 of pcd, 1 of cd.")
+    ] = None,
     threads: Annotated[
         int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
     ] = None,
-    optimizer: Annotated[str, typer.Option(help="adam or sgd.")] = "adam",
-    learning_rate: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    optimizer: Annotated[
+        str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
+    ] = "adam",
+    learning_rate: Annotated[float | None, typer.Option(help="Learning rate; if not given, 0.001.")] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
@@ -75,6 +84,9 @@ def train(
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
+    Every other setting of a gradient or an optimizer is a flag with its name: --n-relax of pcd; --beta1,
+    --beta2, --epsilon of adam; and the fields of a class of yours.
+
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
     SIGTERM, a crash).
 
@@ -83,13 +95,10 @@ def train(
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
     from paramagnet.learning.loop import DivergenceError
-    from paramagnet.learning.optimizers import SGD, Adam
 
     writable_target(out)
     if plot is not None:
         check_figure_path(plot)
-    if optimizer not in ("adam", "sgd"):
-        raise ValueError(f"`--optimizer` must be adam or sgd, got {optimizer!r}.")
     if momentum and optimizer == "adam":
         raise ValueError("`--momentum` is for `--optimizer sgd`; adam has its own.")
     if seed is not None and seed < 0:
@@ -104,7 +113,11 @@ def train(
     biases = _as_bias(visible_bias)
     points = read_points(data, visible, header)
     sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
-    gradient = _choose_gradient(sizes, exact, pcd, chains, steps, threads)
+    settings = given_settings(ctx)
+    flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
+    estimator = _choose_gradient(sizes, gradient, exact, pcd, settings, flags)
+    ascent = make_optimizer(optimizer, settings, learning_rate, momentum)
+    refuse_unused(settings, estimator, ascent)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
     if resume:
@@ -132,8 +145,8 @@ def train(
                 start,
                 points,
                 epochs=epochs,
-                gradient=gradient,
-                optimizer=Adam(learning_rate) if optimizer == "adam" else SGD(learning_rate, momentum),
+                gradient=estimator,
+                optimizer=ascent,
                 batch_size=batch_size,
                 weight_decay=weight_decay,
                 evaluate=evaluated,
@@ -175,17 +188,26 @@ def _as_bias(text: str) -> float | str:
 
 
 def _choose_gradient(
-    sizes: tuple[int, int, Unit, Unit], exact: bool, pcd: bool, chains: int, steps: int, threads: int | None
+    sizes: tuple[int, int, Unit, Unit],
+    named: str | None,
+    exact: bool,
+    pcd: bool,
+    given: dict[str, Any],
+    flags: dict[str, int | None],
 ) -> Gradient:
     from paramagnet.learning.gradients.choice import is_cheap
-    from paramagnet.learning.gradients.persistent import PCD
-    from paramagnet.learning.gradients.summed import Exact
 
     if exact and pcd:
         raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
+    if named is not None and (exact or pcd):
+        raise ValueError(
+            f"`--gradient` must be given without `--exact` and `--pcd`, got {named!r} and one of them."
+        )
+    if named is not None:
+        return make_gradient(named, given, **flags)
     if exact or (not pcd and is_cheap(*sizes)):
-        return Exact(n_threads=1 if threads is None else threads, force=exact)
-    return PCD(n_chains=chains, n_steps=steps, n_threads=threads)
+        return make_gradient("exact", given, n_threads=flags["n_threads"], force=exact)
+    return make_gradient("pcd", given, **flags)
 
 
 def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:

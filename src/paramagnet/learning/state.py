@@ -8,8 +8,9 @@ the middle of an epoch. Its file is safetensors with JSON in the metadata; nothi
 from __future__ import annotations
 
 import json
+import math
 import os
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,17 @@ import numpy.typing as npt
 
 from paramagnet._checks import as_count, as_positive, as_real
 from paramagnet._files import read_arrays, writable_target, write_arrays
+from paramagnet.estimates import Estimate, effective_number
 from paramagnet.layout import Layout
 from paramagnet.learning.gradients.base import GradientState, pack_state, unpack_state
 from paramagnet.learning.optimizers import OptimizerState
 from paramagnet.rbm import RBM
+from paramagnet.sampling.annealing import N_SAMPLES
 from paramagnet.sampling.chains import Chains
 from paramagnet.units import FloatArray, as_unit
 
 _FORMAT = "paramagnet.checkpoint"
+_COLUMNS_BEFORE = 7  # of records in checkpoints that do not hold `n_effective`
 _PREFIX = "gradient."  # of the names of the arrays of a gradient's state
 
 
@@ -34,7 +38,8 @@ class Record:
     """What was measured after an epoch; epoch 0 is the machine at the start.
 
     Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
-    either, 0 where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
+    either, 0 where they are exact, and ``n_effective`` the effective number of samples behind them, infinite
+    where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
     the root of the sum of the squared weights, ``seconds`` is the time spent training.
     """
 
@@ -45,6 +50,12 @@ class Record:
     weight_norm: float
     seconds: float
     error: float = 0.0
+    n_effective: float = math.inf
+
+    @property
+    def trusted(self) -> bool:
+        """Whether there are enough effective samples for the error to mean something."""
+        return Estimate(self.log_likelihood, self.error, self.n_effective).trusted
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +69,7 @@ class History:
     weight_norm: FloatArray
     seconds: FloatArray
     error: FloatArray
+    n_effective: FloatArray
 
     def __len__(self) -> int:
         return len(self.epoch)
@@ -186,11 +198,18 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         batch=batch,
         order=order,
         rng_state=dict(content["rng_state"]),
-        records=tuple(Record(int(row[0]), *map(float, row[1:])) for row in arrays.get("records", ())),
+        records=tuple(map(_as_record, arrays.get("records", ()))),
         seconds=float(content["seconds"]),
         settings={str(name): str(value) for name, value in content["settings"].items()},
         gradient_state=gradient_state,
     )
+
+
+def _as_record(row: FloatArray) -> Record:
+    record = Record(int(row[0]), *map(float, row[1:]))
+    if len(row) == _COLUMNS_BEFORE and record.error > 0.0:
+        return replace(record, n_effective=effective_number(record.error, N_SAMPLES))
+    return record
 
 
 @dataclass(frozen=True)

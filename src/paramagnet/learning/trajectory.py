@@ -35,9 +35,9 @@ from paramagnet._arrays import require_memory, shown
 from paramagnet._checks import as_count, as_generator, as_threads
 from paramagnet._parallel import run_blocks
 from paramagnet.estimates import FEWEST_EFFECTIVE, Estimate
-from paramagnet.exact.cost import estimate_seconds, sizes_of
 from paramagnet.exact.sums import log_partition, sample_exact
 from paramagnet.layout import Layout
+from paramagnet.learning.evaluation import LogZ
 from paramagnet.learning.likelihood import free_energies, mean_free_energy
 from paramagnet.learning.state import TrainState
 from paramagnet.rbm import RBM, Rng
@@ -46,7 +46,6 @@ from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import layers_of
 from paramagnet.units import FloatArray
 
-SECONDS_EXACT_START = 1.0  # of an exact start
 RESAMPLE_BELOW = 0.5  # share of chains that are effective
 RESTART_BELOW = 0.1  # share of families that are effective
 
@@ -225,7 +224,7 @@ class _Start:
     rng: np.random.Generator
 
     def population(self, rbm: RBM) -> _Population:
-        if estimate_seconds(*sizes_of(rbm), gradient=False) <= SECONDS_EXACT_START:
+        if LogZ().choose(rbm).method == "exact":
             states: npt.NDArray[Any] = sample_exact(rbm, self.n_chains, rng=self.rng)
             log_weights = np.full(self.n_chains, log_partition(rbm))
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paramagnet.learning.registries import GRADIENTS
 from paramagnet.sweeps.spec import Spec
 
 
@@ -26,7 +27,6 @@ DRYBEAN = ("drybean_spin", "drybean_bit")
 ULC = ("ulc_spin", "ulc_bit")
 MNIST = ("mnist_spin", "mnist_bit")
 FIGURES = ("drybean_long",)
-QUICK_TRIALS = {"exact": 2, "pcd": 1}
 
 
 def _stages(specs: tuple[str, ...], part: str, trials: int | None = None) -> tuple[Stage, ...]:
@@ -76,4 +76,4 @@ def shorten(stages: tuple[Stage, ...], *, trials: int | None, quick: bool) -> tu
 
 def quick_trials(spec: Spec) -> int:
     """How many trials give a first look: two where gradients are exact, else one."""
-    return QUICK_TRIALS[spec.learning.gradient]
+    return 2 if GRADIENTS.find(spec.learning.gradient, "gradient").exact else 1

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from paramagnet.learning.registries import OPTIMIZERS
+from paramagnet.learning.resuming import describe
 from paramagnet.reproduction.agreement import Verdict
 from paramagnet.reproduction.paper import (
     LIKELIHOOD_MISPRINTS,
@@ -53,11 +55,13 @@ def describe_spec(spec: Spec) -> str:
     batches = "all points at once" if learning.batch_size is None else f"batches of {learning.batch_size}"
     if learning.gradient == "exact":
         gradient = "exact gradients"
-    else:
+    elif learning.gradient == "pcd":
         gradient = (
             f"gradients from {learning.n_chains} persistent chains, {learning.n_steps} sweeps an update, "
             f"after {learning.n_relax} at the start"
         )
+    else:
+        gradient = f"gradients by {describe(learning.make_gradient())}"
     if measurement.log_partition == "exact":
         log_z = "exact log-likelihoods"
     else:
@@ -65,7 +69,7 @@ def describe_spec(spec: Spec) -> str:
             f"log-likelihoods by mAIS with {measurement.n_samples} samples and {measurement.n_temperatures} "
             "temperatures at the paper's epochs"
         )
-    optimizer = {"adam": "Adam", "sgd": "SGD"}[learning.optimizer]
+    optimizer = OPTIMIZERS.find(learning.optimizer, "optimizer").__name__
     return (
         f"{points}{_SETS.get(data.name, data.name)}; {spec.visible} visible and {spec.hidden} hidden units, "
         f"m = {sizes}; c = {biases}; {optimizer} at {learning.learning_rate:g}, {batches}; {gradient}; "

@@ -22,10 +22,9 @@ from paramagnet._checks import MOST_SWEEPS, as_callable, as_choice, as_count, as
 from paramagnet.data.binarize import check_method
 from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
-from paramagnet.exact.cost import estimate_seconds
 from paramagnet.initializers import SCHEMES
+from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.choice import is_cheap
-from paramagnet.learning.loop import SECONDS_CHEAP
 from paramagnet.sweeps.executors import local_executor
 from paramagnet.sweeps.groups import (
     GAINS,
@@ -40,8 +39,9 @@ from paramagnet.sweeps.groups import (
     summarize_trials,
     values_at,
 )
+from paramagnet.sweeps.learning_spec import LearningSpec
 from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
-from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec, Spec
+from paramagnet.sweeps.spec import DataSpec, MeasurementSpec, Spec
 from paramagnet.sweeps.store import RunRecord, Store
 from paramagnet.sweeps.sweep import SweepProgress, run_sweep
 from paramagnet.theory.ensemble import as_bias
@@ -49,6 +49,7 @@ from paramagnet.units import as_binary
 
 RECORDS = "records.jsonl"
 QUANTILE = 0.975  # both tails together: 95 % confidence
+_WAY = LogZ().marginalize, LogZ().start
 _CURVE = 12  # epochs of the learning curve
 _MOST_RUNS, _MOST_JOBS, _LARGEST_SEED = 10**6, 1024, 2**128 - 1
 
@@ -190,6 +191,7 @@ def compare_initializations(
     batch_size: int | None = None,
     held_out: float = 0.0,
     binarize: str | float = "otsu",
+    log_z: LogZ = LogZ(),  # noqa: B008
     seed: int = 0,
     jobs: int = 1,
     folder: str | os.PathLike[str] | None = None,
@@ -211,6 +213,8 @@ def compare_initializations(
     trials : how often, with other weights and another order of the points
     held_out : share of the points that are measured but not learned
     binarize : see `fit_binarizer`
+    log_z : how ``ln Z`` is found, a `LogZ` with the method "auto", "exact" or "mais"; the curves before the
+        last epoch take half of its samples and temperatures
     seed : of everything random
     jobs : processes
     folder : where to keep the records; the same call with the same folder goes on after an interruption
@@ -234,6 +238,7 @@ def compare_initializations(
         raise ValueError("`gains` and `schemes` must not both be empty, got nothing to compare.")
     if trials * (len(gains) + len(schemes)) > _MOST_RUNS:
         raise ValueError(f"`trials` must make at most {_MOST_RUNS} runs, got {trials} trials of each start.")
+    _check_log_z(log_z)
     place = None if folder is None else _as_folder(folder)
     as_callable(callback, "callback", "the progress after every run")
     with tempfile.TemporaryDirectory() as scratch:
@@ -247,7 +252,9 @@ def compare_initializations(
             )
         require_memory(64 * points.shape[1] * n_hidden, "n_hidden", n_hidden)
         exact = is_cheap(points.shape[1], n_hidden)
-        exact_z = exact or estimate_seconds(points.shape[1], n_hidden, gradient=False) <= SECONDS_CHEAP
+        exact_z = (exact and log_z.method == "auto") or (
+            log_z.choose_for(points.shape[1], n_hidden).method == "exact"
+        )
         spec = Spec(
             name="comparison",
             data=DataSpec(
@@ -258,7 +265,13 @@ def compare_initializations(
             ),
             learning=LearningSpec(learning_rate, batch_size=batch_size, gradient="exact" if exact else "pcd"),
             measurement=MeasurementSpec(
-                (epochs,), curve=_CURVE, log_partition="exact" if exact_z else "mais"
+                (epochs,),
+                curve=_CURVE,
+                log_partition="exact" if exact_z else "mais",
+                n_samples=log_z.n_samples,
+                n_temperatures=log_z.n_temperatures,
+                curve_samples=-(-log_z.n_samples // 2),
+                curve_temperatures=-(-log_z.n_temperatures // 2),
             ),
             visible=visible,
             hidden=hidden,
@@ -286,6 +299,15 @@ def _as_units(unit: Any, argument: str) -> str:
     return as_binary(
         unit, argument, ": others are not compared here. `train` takes them, one start after the other."
     ).name
+
+
+def _check_log_z(log_z: Any) -> None:
+    policy = as_log_z(log_z)
+    if policy.method not in ("auto", "exact", "mais") or (policy.marginalize, policy.start) != _WAY:
+        raise ValueError(
+            "`log_z` must have the method 'auto', 'exact' or 'mais', and leave `marginalize` and `start` as "
+            f"they are, because records say no more than that, got {policy!r}."
+        )
 
 
 def _plain(given: Any, number: float) -> Any:

@@ -6,23 +6,28 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
 from paramagnet.initializers import SCHEMES
+from paramagnet.sweeps.learning_spec import MOST_POINTS, LearningSpec
 from paramagnet.sweeps.starts import OURS, parse_start
 from paramagnet.units import as_unit
+
+if TYPE_CHECKING:  # imported where it is used: reading a specification must not load the kernels
+    from paramagnet.learning.evaluation import LogZ
 
 PARTS = ("paper", "rivals", "starts", "all")
 
 # Larger numbers are slips of the pen: they would fill the memory, or never end.
 MOST_RUNS = 1_000_000  # of a specification
 MOST_UNITS = 1_000_000  # of a layer
-MOST_POINTS = 1_000_000_000
 MOST_OF_CURVE = 1000  # measurements
+
+LATER: dict[str, Any] = {"options": ()}  # fields that came after the first digests, with their defaults
 
 
 @dataclass(frozen=True)
@@ -66,34 +71,6 @@ class DataSpec:
 
 
 @dataclass(frozen=True)
-class LearningSpec:
-    """Optimizer and gradient; ``batch_size`` None takes all points at once."""
-
-    learning_rate: float
-    optimizer: str = "adam"
-    momentum: float = 0.0
-    batch_size: int | None = None
-    gradient: str = "exact"
-    n_chains: int = 1000
-    n_steps: int = 40
-    n_relax: int = 500
-
-    def __post_init__(self) -> None:
-        as_positive(as_real(self.learning_rate, "learning_rate"), "learning_rate")
-        _require_one_of(self.optimizer, "optimizer", ("adam", "sgd"))
-        _require_one_of(self.gradient, "gradient", ("exact", "pcd"))
-        if self.batch_size is not None:
-            as_count(self.batch_size, "batch_size", maximum=MOST_POINTS)
-        if not 0.0 <= as_real(self.momentum, "momentum") < 1.0:
-            raise ValueError(f"`momentum` must be at least 0 and below 1, got {self.momentum!r}.")
-        if self.momentum and self.optimizer == "adam":
-            raise ValueError("`momentum` is for the optimizer sgd; adam has its own.")
-        limits = (("n_chains", 1, MOST_CHAINS), ("n_steps", 1, MOST_SWEEPS), ("n_relax", 0, MOST_SWEEPS))
-        for key, minimum, maximum in limits:
-            as_count(getattr(self, key), key, minimum=minimum, maximum=maximum)
-
-
-@dataclass(frozen=True)
 class MeasurementSpec:
     """When the log-likelihood is taken, and how ``ln Z``.
 
@@ -133,11 +110,27 @@ class MeasurementSpec:
             return self.n_samples, self.n_temperatures
         return self.curve_samples, self.curve_temperatures
 
+    def log_z(self, epoch: int) -> LogZ:
+        """How ``ln Z`` is found at an epoch."""
+        from paramagnet.learning.evaluation import LogZ
+
+        n_samples, n_temperatures = self.effort(epoch)
+        return LogZ(self.log_partition, n_samples=n_samples, n_temperatures=n_temperatures)
+
+
+def _content(part: DataSpec | LearningSpec | MeasurementSpec) -> dict[str, Any]:
+    """What digests are made from: a file counts by its name and content, and what digests of before did not
+    have (`LATER`) is left out where it is at its default.
+    """
+    content = asdict(part)
+    if isinstance(part, DataSpec):
+        content["name"], content["held_out"] = Path(part.name).name, Path(part.held_out).name
+    return {key: value for key, value in content.items() if key not in LATER or value != LATER[key]}
+
 
 @lru_cache(maxsize=64)
 def _settings_digest(data: DataSpec, learning: LearningSpec, measurement: MeasurementSpec) -> str:
-    content = [asdict(part) for part in (data, learning, measurement)]
-    content[0]["name"], content[0]["held_out"] = Path(data.name).name, Path(data.held_out).name
+    content = [_content(part) for part in (data, learning, measurement)]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
@@ -160,9 +153,8 @@ class Run:
     @cached_property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that stand for the configuration; a file counts by its content."""
-        content = asdict(self)
-        content["data"]["name"] = Path(self.data.name).name
-        content["data"]["held_out"] = Path(self.data.held_out).name
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content |= {key: _content(content[key]) for key in ("data", "learning", "measurement")}
         text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from paramagnet._checks import as_real
 from paramagnet.data.sources import SOURCES
-from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec, Spec
+from paramagnet.sweeps.learning_spec import LearningSpec
+from paramagnet.sweeps.spec import DataSpec, MeasurementSpec, Spec
 
 Section = TypeVar("Section", DataSpec, LearningSpec, MeasurementSpec)
 
@@ -65,7 +66,7 @@ def _parse(content: dict[str, Any], name: str, folder: Path | None) -> Spec:
     return Spec(
         name=name,
         data=_locate(data, folder),
-        learning=_section(LearningSpec, content["learning"], "[learning] "),
+        learning=_section(LearningSpec, _with_options(content["learning"]), "[learning] "),
         measurement=_section(MeasurementSpec, content["measurement"], "[measurement] "),
         visible=machine.get("visible", "spin"),
         hidden=machine.get("hidden", "bit"),
@@ -91,6 +92,22 @@ def _section(
     _require(content, required, where)
     values: dict[str, Any] = {k: _as_tuple(v) if k == "epochs" else v for k, v in content.items()}
     return kind(**values)
+
+
+def _with_options(content: dict[str, Any]) -> dict[str, Any]:
+    """The section [learning] with its further keys (settings of gradient and optimizer) as options."""
+    if "options" in content:
+        raise ValueError(
+            "`[learning] options` is not a known key; write the settings of a gradient or an optimizer "
+            "beside the other keys."
+        )
+    known = {field.name for field in fields(LearningSpec)}
+    options = ((key, _as_option(value)) for key, value in content.items() if key not in known)
+    return {key: value for key, value in content.items() if key in known} | {"options": tuple(options)}
+
+
+def _as_option(value: Any) -> Any:
+    return tuple(map(_as_option, value)) if isinstance(value, list) else value
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -1,0 +1,124 @@
+"""Flags that are settings of the chosen gradient and optimizer: ``--n-relax``, ``--beta1``, ``--decay``.
+
+They come from the fields of the classes, a user's own included, so they are not known when the command line
+is defined (and `paramagnet --help` must not load the classes). A command of this kind takes them out of the
+words before the rest is read as usual.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+from paramagnet._registry import is_flag, read_setting
+from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
+
+if TYPE_CHECKING:
+    from paramagnet.learning.gradients.base import Gradient
+    from paramagnet.learning.optimizers import Optimizer
+
+_KEY = "paramagnet.fields"  # of the context's notes
+_RATE = 1e-3  # of optimizers that have no learning rate of their own
+# Fields whose flags have other names, and a flag that means something else than the field.
+_FLAGS = {"n_chains": "chains", "n_steps": "steps", "n_threads": "threads"}
+_TAKEN = ("force",)
+
+Fields = dict[str, inspect.Parameter]
+
+
+class FieldCommand(TyperCommand):
+    """A command with the flags ``--gradient`` and ``--optimizer``, whose settings are flags as well."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the settings among ``args`` in the context, and read the rest."""
+        flags = {flag for option in self.params for flag in (*option.opts, *option.secondary_opts)}
+        given, rest = _take_settings(list(args), flags | {"--help"})
+        ctx.meta[_KEY] = given
+        return super().parse_args(ctx, rest)
+
+
+def given_settings(ctx: Any) -> dict[str, Any]:
+    """The settings that were given as flags, by name."""
+    return dict(ctx.meta.get(_KEY, {}))
+
+
+def _take_settings(args: list[str], known: set[str]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of classes among the words, and the other words."""
+    given: dict[str, Any] = {}
+    rest: list[str] = []
+    fields: Fields | None = None
+    words = iter(range(len(args)))
+    for index in words:
+        flag, equals, text = args[index].partition("=")
+        if flag == "--":
+            rest += args[index:]
+            break
+        if not flag.startswith("--") or flag in known:
+            rest.append(args[index])
+            continue
+        fields = _known_fields(args) if fields is None else fields
+        name = flag.removeprefix("--").replace("-", "_")
+        denied = name.removeprefix("no_")
+        if name not in fields and denied in fields and is_flag(fields[denied]) and not equals:
+            given[denied] = False
+        elif name not in fields:
+            rest.append(args[index])  # the command says what is wrong with it
+        elif is_flag(fields[name]) and not equals:
+            given[name] = True
+        else:
+            if not equals:
+                text = next((args[following] for following in words), "")
+            if not text:
+                raise ValueError(f"`{flag}` must be followed by a value.")
+            given[name] = read_setting(text, fields[name], flag)
+    return given, rest
+
+
+def _known_fields(args: list[str]) -> Fields:
+    """The settings of all registered classes, and of those that the words name."""
+    fields: Fields = {}
+    for registry, flag in ((GRADIENTS, "--gradient"), (OPTIMIZERS, "--optimizer")):
+        named = [text for name, text in itertools.pairwise(args) if name == flag]
+        named += [word.partition("=")[2] for word in args if word.startswith(f"{flag}=")]
+        for text in (*registry.names, *(text for text in named if ":" in text)):
+            fields |= registry.settings(text, flag)
+    return {name: field for name, field in fields.items() if name not in _FLAGS and name not in _TAKEN}
+
+
+def make_gradient(text: str, given: dict[str, Any], **flags: Any) -> Gradient:
+    """The gradient of that name with its settings; ``flags`` are those with a name of their own."""
+    settings = GRADIENTS.settings(text, "--gradient")
+    own = {name: value for name, value in given.items() if name in settings}
+    return GRADIENTS.make(text, "--gradient", own | _drop_none(flags))
+
+
+def make_optimizer(
+    text: str, given: dict[str, Any], learning_rate: float | None, momentum: float
+) -> Optimizer:
+    """The optimizer of that name with its settings."""
+    settings = OPTIMIZERS.settings(text, "--optimizer")
+    own = {name: value for name, value in given.items() if name in settings}
+    if momentum or "momentum" in settings:
+        own["momentum"] = momentum
+    if learning_rate is None and "learning_rate" in settings:
+        default = settings["learning_rate"].default
+        learning_rate = _RATE if default is inspect.Parameter.empty else None
+    return OPTIMIZERS.make(text, "--optimizer", own | _drop_none({"learning_rate": learning_rate}))
+
+
+def refuse_unused(given: dict[str, Any], *made: Any) -> None:
+    """An error if a setting belongs to none of the classes that are used."""
+    used = {name for thing in made for name in inspect.signature(type(thing)).parameters}
+    for name in given:
+        if name not in used:
+            classes = " and ".join(type(thing).__name__ for thing in made)
+            flag = "--" + name.replace("_", "-")
+            listed = sorted(used - set(_TAKEN) - _FLAGS.keys())
+            raise ValueError(f"`{flag}` is not a setting of {classes}; they have {', '.join(listed)}.")
+
+
+def _drop_none(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
