@@ -7,6 +7,7 @@ Behind them are the further numbers of visible and of hidden units, for types th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,18 +29,18 @@ class Layout:
         """The layout of the parameters of ``rbm``."""
         return cls(rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of parameters."""
         visible, hidden = self.visible.parameters, self.hidden.parameters
         return self.n_basic + len(visible) * self.n_visible + len(hidden) * self.n_hidden
 
-    @property
+    @cached_property
     def n_basic(self) -> int:
         """The number of weights and biases: they come before the further numbers of units."""
         return self.n_visible * self.n_hidden + self.n_visible + self.n_hidden
 
-    @property
+    @cached_property
     def n_weights(self) -> int:
         """The number of weights: they come first."""
         return self.n_visible * self.n_hidden

@@ -8,6 +8,7 @@ A unit is a measure ``p0(x)`` on the line. In a field ``h`` and a curvature ``g`
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -28,24 +29,9 @@ from paramagnet.unit_base import Array, FloatArray, Response, Unit, require_no_p
 from paramagnet.unit_names import UNITS, as_unit, register_unit, saved_name
 
 __all__ = [
-    "BIT",
-    "GAUSSIAN",
-    "SPIN",
-    "UNITS",
-    "Array",
-    "BinaryUnit",
-    "FloatArray",
-    "GaussianUnit",
-    "Response",
-    "SolvedUnit",
-    "Unit",
-    "as_binary",
-    "as_solved",
-    "as_unit",
-    "gaussian",
-    "register_unit",
-    "saved_name",
-]
+    "BIT", "GAUSSIAN", "SPIN", "UNITS", "Array", "BinaryUnit", "FloatArray", "GaussianUnit", "Response",
+    "SolvedUnit", "Unit", "as_binary", "as_solved", "as_unit", "gaussian", "register_unit", "saved_name",
+]  # fmt: skip
 
 _SMALLEST_SHARE = 1e-3  # of a value in means that are given: all states must be possible
 _LARGEST_FIELD = 1e100  # number that a Gaussian unit may pass on to the other layer
@@ -154,7 +140,7 @@ class BinaryUnit(Unit):
     @property
     def response(self) -> Response:
         """The mean in closed form."""
-        return Response(0.5 * (self.high + self.low), 0.5 * (self.high - self.low), saturates=True)
+        return _respond_between(self.low, self.high)
 
     def random_start(self, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
         """States drawn without any field, where chains start."""
@@ -358,6 +344,11 @@ class GaussianUnit(Unit):
         constant = 0.5 * states.shape[-1] * math.log(2.0 * math.pi * self.variance)
         result: FloatArray = -0.5 * squares / self.variance - constant
         return result
+
+
+@functools.cache  # asked for at every update
+def _respond_between(low: float, high: float) -> Response:
+    return Response(0.5 * (high + low), 0.5 * (high - low), saturates=True)
 
 
 SPIN = BinaryUnit("spin", -1.0, 1.0)

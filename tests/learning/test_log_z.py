@@ -204,3 +204,50 @@ def test_the_policy_is_in_one_place():
             deciding.append(path.name)
     deciding.remove("__init__.py")
     assert deciding == ["evaluation.py"]
+
+
+# Measurements of one's own
+
+
+def test_log_z_can_be_a_function_of_machine_and_epoch():
+    asked = []
+
+    def log_z(rbm, epoch):
+        asked.append(epoch)
+        return pm.Estimate(pm.log_partition(rbm), 0.01 * epoch, 100.0)
+
+    plain, ours = (
+        measured(pm.PCD(20, 2, 3, n_threads=1)),
+        measured(pm.PCD(20, 2, 3, n_threads=1), log_z=log_z),
+    )
+    assert asked == [0, 2, 4]
+    np.testing.assert_array_equal(ours.history.log_likelihood, plain.history.log_likelihood)
+    np.testing.assert_array_equal(ours.history.error, [0.0, 0.02, 0.04])
+    measured(pm.Exact(), log_z=log_z)
+    assert asked == [0, 2, 4] * 2
+    with pytest.raises(ValueError, match="`log_z` must return an `Estimate`, got 1"):
+        measured(pm.Exact(), log_z=lambda rbm, epoch: 1.0)
+
+
+@pytest.mark.parametrize("gradient", [pm.Exact(), pm.PCD(20, 2, 3, n_threads=1)])
+def test_a_state_can_be_kept_before_it_is_measured(gradient, tmp_path):
+    options = {"epochs": 4, "gradient": gradient, "batch_size": 10, "evaluate": (0, 2, 4)}
+    kept = []
+    states = list(pm.training_steps(RBM, DATA, rng=0, before_measuring=kept.append, **options))
+    assert [(state.epoch, state.batch, len(state.records)) for state in kept] == [
+        (0, 0, 0),
+        (2, 0, 1),
+        (4, 0, 2),
+    ]
+    for state in kept:
+        state.save(tmp_path / "kept")
+        state = pm.load_checkpoint(tmp_path / "kept")
+        again = list(pm.training_steps(state, DATA, before_measuring=lambda state: None, **options))
+        assert (again[0].update, again[0].records[-1].epoch) == (state.update, state.epoch)
+        np.testing.assert_array_equal(again[-1].parameters, states[-1].parameters)
+        np.testing.assert_array_equal(again[-1].history.log_likelihood, states[-1].history.log_likelihood)
+        # Without the hook the states are those after updates, as ever.
+        plain = list(pm.training_steps(state, DATA, **options))
+        assert [found.update for found in plain] == [found.update for found in again[1:]]
+    with pytest.raises(ValueError, match="`before_measuring` must be"):
+        pm.training_steps(RBM, DATA, before_measuring=3, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -15,11 +14,14 @@ from paramagnet.units import BinaryUnit, FloatArray
 Levels = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
 class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
-    """A machine as the kernels know it: arrays and levels, no names."""
+    """A machine as the kernels know it: arrays and levels, no names.
 
-    arguments: tuple[FloatArray, FloatArray, FloatArray, Levels, Levels]
+    It is made anew for every update, so the constructor does nothing else.
+    """
+
+    def __init__(self, arguments: tuple[FloatArray, FloatArray, FloatArray, Levels, Levels]) -> None:
+        self.arguments = arguments
 
     @classmethod
     def of(
@@ -31,7 +33,8 @@ class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
         hidden: BinaryUnit,
     ) -> Self:
         """The sum of a machine given by its arrays and unit types."""
-        return cls((weights, visible_bias, hidden_bias, visible.levels, hidden.levels))
+        levels, hidden_levels = (visible.low, visible.high), (hidden.low, hidden.high)
+        return cls((weights, visible_bias, hidden_bias, levels, hidden_levels))
 
     @classmethod
     def log2_states(cls, n_visible: int, n_hidden: int, visible: BinaryUnit, hidden: BinaryUnit) -> int:

@@ -47,4 +47,5 @@ def exact_sum(
     weights: FloatArray, visible_bias: FloatArray, hidden_bias: FloatArray, visible: Unit, hidden: Unit
 ) -> AnySum:
     """The sum over all states of a machine, given by its arrays and its units (`RBM.units`)."""
-    return find_sum(visible, hidden).of(weights, visible_bias, hidden_bias, visible, hidden)
+    kind = _found.get((type(visible), type(hidden))) or find_sum(visible, hidden)
+    return kind.of(weights, visible_bias, hidden_bias, visible, hidden)

@@ -6,6 +6,7 @@ the scikit-learn estimator and ``paramagnet evaluate``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -135,8 +136,18 @@ class LogZ:
         )
 
 
+LogZOfEpoch = Callable[[RBM, int], Estimate]  # of a machine and the epoch it is of
+
+
 def as_log_z(value: Any) -> LogZ:
     """``value`` as a policy."""
     if not isinstance(value, LogZ):
         raise ValueError(f"`log_z` must be a `LogZ`, for instance `LogZ(method='mais')`, got {shown(value)}.")
+    return value
+
+
+def as_estimate(value: Any) -> Estimate:
+    """What a function given as ``log_z`` returned."""
+    if not isinstance(value, Estimate):
+        raise ValueError(f"`log_z` must return an `Estimate`, got {shown(value)}.")
     return value

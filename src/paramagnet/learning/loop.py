@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet.estimates import Estimate
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
-from paramagnet.learning.evaluation import LogZ
+from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_estimate
 from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.moments import data_moments
@@ -60,8 +60,9 @@ class Loop:
     batch_size: int
     weight_decay: float
     evaluated: frozenset[int]
-    log_z: LogZ = LogZ()  # noqa: RUF009 - it never changes
+    log_z: LogZ | LogZOfEpoch = LogZ()  # noqa: RUF009 - it never changes
     engine: TorchEngine | None = None
+    before_measuring: Callable[[TrainState], None] | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -78,7 +79,8 @@ class Loop:
     @property
     def means(self) -> FloatArray | None:
         """The means of the data, where estimates of ``ln Z`` start from them."""
-        return self.points.mean(axis=0) if self.log_z.start == "data" else None
+        wanted = isinstance(self.log_z, LogZ) and self.log_z.start == "data"
+        return self.points.mean(axis=0) if wanted else None
 
     @property
     def threads(self) -> AbstractContextManager[None]:
@@ -94,10 +96,20 @@ class Loop:
         kept = self.gradient.start(self.layout, state.parameters, self.points, rng, self.engine)
         state = replace(state, gradient_state=kept, seconds=time.perf_counter() - began)
         if 0 in self.evaluated:
-            log_z, model = self.log_partition(0, state.parameters, kept, state.rng_state)
-            record = self.measure(0, state.parameters, log_z, math.nan, 0.0)
-            state = replace(state, records=(record,), seconds=time.perf_counter() - began)
+            state, model = self.measured(state, math.nan)
         yield state
+        yield from self.steps(state, epochs, model)
+
+    def resumed(self, state: TrainState, epochs: int) -> Iterator[TrainState]:
+        """The steps from a state of an earlier run; first the state itself with the measurement that it was
+        kept for (`before_measuring`), if it was.
+        """
+        model = None
+        measured = {record.epoch for record in state.records}
+        due = state.batch == 0 and state.epoch in self.evaluated and state.epoch not in measured
+        if due and self.before_measuring is not None:
+            state, model = self.measured(state, math.nan)
+            yield state
         yield from self.steps(state, epochs, model)
 
     def steps(self, state: TrainState, epochs: int, model: Model | None) -> Iterator[TrainState]:
@@ -118,7 +130,7 @@ class Loop:
             for batch in range(state.batch, n_batches):
                 began = time.perf_counter()
                 points = self.batch(order, batch)
-                records, ended = state.records, batch + 1 == n_batches
+                ended = batch + 1 == n_batches
                 try:
                     with threads:
                         if model is None:
@@ -131,28 +143,38 @@ class Loop:
                         check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
                         checked = True
                     model = None
+                    following = TrainState(
+                        layout=layout,
+                        parameters=parameters,
+                        optimizer_state=optimizer_state,
+                        epoch=epoch + 1 if ended else epoch,
+                        batch=0 if ended else batch + 1,
+                        order=None if ended else order,
+                        rng_state=rng_state,
+                        records=state.records,
+                        seconds=state.seconds + time.perf_counter() - began,
+                        settings=state.settings,
+                        gradient_state=kept,
+                    )
                     if ended and epoch + 1 in self.evaluated:
-                        log_z, model = self.log_partition(epoch + 1, parameters, kept, rng_state)
-                        spent = state.seconds + time.perf_counter() - began
-                        norm = float(np.linalg.norm(slope))
-                        records = (*records, self.measure(epoch + 1, parameters, log_z, norm, spent))
+                        following, model = self.measured(following, float(np.linalg.norm(slope)))
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
                     raise DivergenceError(message, state) from error
-                state = TrainState(
-                    layout=self.layout,
-                    parameters=parameters,
-                    optimizer_state=optimizer_state,
-                    epoch=epoch + 1 if ended else epoch,
-                    batch=0 if ended else batch + 1,
-                    order=None if ended else order,
-                    rng_state=rng_state,
-                    records=records,
-                    seconds=state.seconds + time.perf_counter() - began,
-                    settings=state.settings,
-                    gradient_state=kept,
-                )
+                state = following
                 yield state
+
+    def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
+        """The state at the end of an epoch with its record; and its exact averages, if they are known now."""
+        if self.before_measuring is not None:
+            self.before_measuring(state)
+        began = time.perf_counter()
+        log_z, model = self.log_partition(state)
+        seconds = state.seconds + time.perf_counter() - began
+        spent = seconds if state.epoch else 0.0  # the start was not trained
+        record = self.measure(state.epoch, state.parameters, log_z, gradient_norm, spent)
+        seconds = state.seconds + time.perf_counter() - began
+        return replace(state, records=(*state.records, record), seconds=seconds), model
 
     def average_data(self, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
         """The averages over a batch."""
@@ -160,30 +182,26 @@ class Loop:
             return self.engine.data_moments(self.layout, parameters, points)
         return data_moments(self.layout, parameters, points, self.gradient.n_threads)
 
-    def log_partition(
-        self,
-        epoch: int,
-        parameters: FloatArray,
-        gradient_state: GradientState | None,
-        rng_state: dict[str, Any],
-    ) -> tuple[Estimate, Model | None]:
+    def log_partition(self, state: TrainState) -> tuple[Estimate, Model | None]:
         """``ln Z``; and where it comes with exact gradients the averages under the model, too."""
-        if self.gradient.exact and self.log_z.method in ("auto", "exact"):
+        policy, kept = self.log_z, state.gradient_state
+        if isinstance(policy, LogZ) and policy.method in ("auto", "exact") and self.gradient.exact:
             points = self.points_and_ones[:, :-1]  # exact averages do not depend on them
-            model = self.gradient.moments(self.layout, parameters, points, gradient_state, self.engine)
+            model = self.gradient.moments(self.layout, state.parameters, points, kept, self.engine)
             if model[1].log_z is None:
                 raise ValueError(
                     f"`moments` of {type(self.gradient).__name__} must return ln Z, because the class says "
                     "`exact = True`, got None. Return `ModelMoments(average, log_z)`."
                 )
             return Estimate(model[1].log_z), model
-        rbm = self.layout.machine(parameters)
+        if not isinstance(policy, LogZ):
+            return as_estimate(policy(state.rbm, state.epoch)), None
         # Random numbers of their own, so that measuring leaves the run as it is.
-        seed = gradient_state.seed if isinstance(gradient_state, Chains) else rng_state["state"]["inc"]
-        rng = np.random.default_rng([seed, epoch])
+        seed = kept.seed if isinstance(kept, Chains) else state.rng_state["state"]["inc"]
+        rng = np.random.default_rng([seed, state.epoch])
         device = KERNELS if self.engine is None else self.engine.name
         threads = self.gradient.n_threads
-        return self.log_z(rbm, rng, means=self.means, n_threads=threads, device=device), None
+        return policy(state.rbm, rng, means=self.means, n_threads=threads, device=device), None
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""

@@ -112,9 +112,14 @@ def unit_statistics(layout: Layout, parameters: FloatArray, states: npt.NDArray[
 
 def model_moments(layout: Layout, parameters: FloatArray, n_threads: int) -> tuple[float, FloatArray]:
     """``ln Z``, and ``E[v_i h_j], E[h_j], E[v_i]`` as one vector, with the units' statistics, exactly."""
-    sums = exact_sum(*layout.split(parameters), *layout.units(parameters))
+    weights, visible_bias, hidden_bias = layout.split(parameters)
+    units = layout.units(parameters)
+    sums = exact_sum(weights, visible_bias, hidden_bias, units[0], units[1])
     log_z, visible, hidden, products, further = sums.moments(n_threads)
-    return log_z, np.concatenate((products.ravel(), hidden, visible, further))
+    parts = (
+        (products.ravel(), hidden, visible, further) if further.size else (products.ravel(), hidden, visible)
+    )
+    return log_z, np.concatenate(parts)
 
 
 def run_chains(

@@ -28,7 +28,7 @@ from paramagnet._checks import (
     as_real,
 )
 from paramagnet.layout import Layout
-from paramagnet.learning.evaluation import LogZ, as_log_z
+from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.loop import Loop
@@ -67,7 +67,7 @@ def train(
     weight_decay: float = 0.0,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
-    log_z: LogZ = LogZ(),  # noqa: B008
+    log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
     device: str = "cpu",
     rng: Rng = None,
     callback: Callable[[TrainState], None] | None = None,
@@ -92,7 +92,8 @@ def train(
     evaluate : after which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is
         the start. None takes about fifty.
     validation : data whose log-likelihood is measured beside that of ``data``
-    log_z : how ``ln Z`` is found for measurements, a `LogZ`. By default it comes with exact gradients; with
+    log_z : how ``ln Z`` is found for measurements: a `LogZ`, or a function of machine and epoch that returns
+        an `Estimate`. By default it comes with exact gradients; with
         others it is exact where that takes no more than about a second, else an estimate by mAIS, with its
         error. Measuring never changes a run, so a resumed one may have another.
     device : "cpu"; or a device of PyTorch's for sampled gradients and for estimates of ``ln Z``: "cuda",
@@ -151,14 +152,17 @@ def training_steps(
     weight_decay: float = 0.0,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
-    log_z: LogZ = LogZ(),  # noqa: B008
+    log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
     device: str = "cpu",
     rng: Rng = None,
     same_schedule: bool = False,
+    before_measuring: Callable[[TrainState], None] | None = None,
 ) -> Iterator[TrainState]:
     """The states of a run: the start (unless ``rbm`` is a state already), then one after every update.
 
     The options are those of `train`. They are checked at once, before the first state is asked for.
+    ``before_measuring`` is called with the state before every measurement, so that it can be kept before a
+    long one; a run that goes on with such a state measures it first, and yields it.
     """
     if not isinstance(rbm, (RBM, TrainState)):
         raise ValueError(
@@ -166,6 +170,7 @@ def training_steps(
             "makes machines, `load_checkpoint` reads states."
         )
     as_flag(same_schedule, "same_schedule")
+    as_callable(before_measuring, "before_measuring", "the state before a measurement")
     epochs = as_count(epochs, "epochs", minimum=0, maximum=MOST_SWEEPS)
     loop = _make_loop(
         rbm,
@@ -178,6 +183,7 @@ def training_steps(
         validation=validation,
         log_z=log_z,
         device=device,
+        before_measuring=before_measuring,
     )
     first = start_optimizer(optimizer, loop.layout.size)
     if isinstance(rbm, TrainState):
@@ -186,7 +192,7 @@ def training_steps(
         kept = rbm.gradient_state
         if isinstance(kept, ArrayState):
             kept = loop.gradient.restore(loop.layout, kept)
-        return loop.steps(replace(rbm, settings=loop.settings, gradient_state=kept), epochs, None)
+        return loop.resumed(replace(rbm, settings=loop.settings, gradient_state=kept), epochs)
     state, generator = _first_state(loop, rbm, first, rng)
     return loop.from_start(state, epochs, generator)
 
@@ -217,8 +223,9 @@ def _make_loop(
     weight_decay: float,
     evaluated: frozenset[int],
     validation: Any = None,
-    log_z: LogZ = LogZ(),  # noqa: B008
+    log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
     device: str = KERNELS,
+    before_measuring: Callable[[TrainState], None] | None = None,
 ) -> Loop:
     """What stays the same during a run, from options that are checked here."""
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
@@ -247,8 +254,9 @@ def _make_loop(
         batch_size=n_batch,
         weight_decay=float(as_positive(as_real(weight_decay, "weight_decay"), "weight_decay", zero=True)),
         evaluated=evaluated,
-        log_z=as_log_z(log_z),
+        log_z=log_z if callable(log_z) else as_log_z(log_z),
         engine=engine,
+        before_measuring=before_measuring,
     )
 
 

@@ -16,18 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from paramagnet._parallel import ONE_BLAS_THREAD
 from paramagnet._version import __version__
-from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
 from paramagnet.learning.state import Record, TrainState, load_checkpoint
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM
 from paramagnet.sweeps.provenance import environment
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.seeds import annealing_seed, learning_seed, weight_seed
-from paramagnet.sweeps.spec import MeasurementSpec, Run
+from paramagnet.sweeps.spec import Run
 from paramagnet.sweeps.starts import start_machine, start_std
 from paramagnet.sweeps.store import RunRecord, require_short
 from paramagnet.units import FloatArray
@@ -99,7 +97,7 @@ def execute(
     with ONE_BLAS_THREAD:  # last bits depend on the number of threads
         points, held_out = load_points(run)
         keeper = _Keeper(state_file(states, run) if states else None, stop)
-        state = _train(run, points, held_out, keeper)
+        state = _train(run, points, held_out, keeper, run.measurement.all_epochs)
     # In the order of the epochs, whatever happened on the way.
     records = sorted(state.records, key=lambda record: record.epoch)
     return _record(
@@ -156,55 +154,42 @@ def trained_machine(run: Run) -> RBM:
 
 def train_run(run: Run) -> TrainState:
     """The state at the end of a run, its chains included, the same as if it had been measured on the way."""
-    last = max(run.measurement.epochs)
-    unmeasured = MeasurementSpec(
-        (last,),
-        curve=0,
-        log_partition="mais",
-        n_samples=1,
-        n_temperatures=1,
-        curve_samples=1,
-        curve_temperatures=1,
-    )
     with ONE_BLAS_THREAD:
         points, _ = load_points(run)
-        return _train(replace(run, measurement=unmeasured), points, None, _Keeper(None, NEVER))
+        return _train(run, points, None, _Keeper(None, NEVER), evaluate=())
 
 
-def _train(run: Run, points: FloatArray, held_out: FloatArray | None, keeper: _Keeper) -> TrainState:
+def _train(
+    run: Run,
+    points: FloatArray,
+    held_out: FloatArray | None,
+    keeper: _Keeper,
+    evaluate: tuple[int, ...],
+) -> TrainState:
     """The last state, with a record for every epoch that is to be measured."""
     start: RBM | TrainState = keeper.load() or _initial_machine(run, points)
-    settings = run.learning
-    gradient = settings.make_gradient()
-    options: dict[str, Any] = {
-        "gradient": gradient,
-        "optimizer": settings.make_optimizer(),
-        "batch_size": settings.batch_size,
-        "rng": learning_seed(run),
-    }
-    epochs = run.measurement.all_epochs
-    if gradient.exact and run.measurement.log_partition == "exact":
-        # ln Z comes with the gradient.
-        steps = training_steps(
-            start,
-            points,
-            epochs=epochs[-1],
-            evaluate=epochs,
-            validation=held_out,
-            **options,
-        )
-        return keeper.watch(steps, start)
-    # From one measurement to the next; a state goes on as if there had been none.
-    for epoch in epochs:
-        steps = training_steps(start, points, epochs=epoch, evaluate=(), **options)
-        state = keeper.watch(steps, start)
-        if epoch not in (record.epoch for record in state.records):
-            keeper.save(state, after=MEASURE_SECONDS)
-            record = _measure(run, epoch, state, points, held_out)
-            state = replace(state, records=(*state.records, record))
-            keeper.save(state)
-        start = state
-    return state
+    steps = training_steps(
+        start,
+        points,
+        epochs=max(run.measurement.epochs),
+        gradient=run.learning.make_gradient(),
+        optimizer=run.learning.make_optimizer(),
+        batch_size=run.learning.batch_size,
+        evaluate=evaluate,
+        validation=held_out,
+        log_z=_log_z(run),
+        rng=learning_seed(run),
+        before_measuring=lambda state: keeper.save(state, after=MEASURE_SECONDS),
+    )
+    return keeper.watch(steps, start)
+
+
+def _log_z(run: Run) -> LogZ | LogZOfEpoch:
+    """How ``ln Z`` is found; the exact one comes with exact gradients."""
+    measurement = run.measurement
+    if measurement.log_partition == "exact":
+        return LogZ("exact")
+    return lambda rbm, epoch: measurement.log_z(epoch)(rbm, annealing_seed(run, epoch), n_threads=1)
 
 
 def _initial_machine(run: Run, points: FloatArray) -> RBM:
@@ -219,23 +204,6 @@ def _sigma(run: Run, points: FloatArray) -> float:
 
 def _layers(run: Run) -> dict[str, Any]:
     return {"visible": run.visible, "hidden": run.hidden, "hidden_bias": run.hidden_bias}
-
-
-def _measure(
-    run: Run, epoch: int, state: TrainState, points: FloatArray, held_out: FloatArray | None
-) -> Record:
-    rbm = state.rbm
-    log_z = run.measurement.log_z(epoch)(rbm, annealing_seed(run, epoch), n_threads=1)
-    return Record(
-        epoch=epoch,
-        log_likelihood=-mean_free_energy(rbm, points) - log_z.value,
-        validation=math.nan if held_out is None else -mean_free_energy(rbm, held_out) - log_z.value,
-        gradient_norm=math.nan,
-        weight_norm=float(np.linalg.norm(rbm.weights)),
-        seconds=state.seconds,
-        error=log_z.error,
-        n_effective=log_z.n_effective,
-    )
 
 
 class _Keeper:
