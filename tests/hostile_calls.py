@@ -180,7 +180,8 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         "log_z": ("choice", pm.LogZ()),
         "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
-    yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), training)
+    stepped = {**training, "before_measuring": ("callable?", None)}
+    yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), stepped)
     more = {"callback": ("callable?", None), "checkpoint": ("path?", None)}
     named = {"checkpoint": ("path",), "weight_decay": ("rbm",)}
     yield Call("train", pm.train, {**training, **more}, named)
