@@ -68,7 +68,8 @@ class Form(ABC):
 
     def is_closed(self, ensemble: Ensemble) -> Array:
         """Where beta_max is `critical_beta`, in closed form."""
-        return np.asarray(ensemble.symmetric_v & ensemble.symmetric_h)
+        known = ensemble.visible.transition_known and ensemble.hidden.transition_known
+        return np.asarray(ensemble.symmetric_v & ensemble.symmetric_h & known)
 
     def is_nested(self, ensemble: Ensemble) -> bool:
         """Whether a saddle point is two nested searches."""

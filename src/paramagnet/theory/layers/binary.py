@@ -200,6 +200,7 @@ class BinaryTheory(UnitTheory):
         super().__init__(unit)
         self._unit = unit
         self.fixed_self_overlap = unit.high**2 if unit.symmetric else None
+        self.transition_known = unit.symmetric
         self.largest_square = max(unit.low**2, unit.high**2)
         self.largest_variance = 0.25 * (unit.high - unit.low) ** 2
         self.strip = np.pi / (unit.high - unit.low)

@@ -113,7 +113,7 @@ class GaussianLayer(LayerAverages):
 class GaussianTheory(UnitTheory):
     """What the theory knows of Gaussian units; their variance is `tail`, and `stretch` too."""
 
-    quadratic = True
+    quadratic, transition_known = True, True
     largest_ratio = LARGEST_RATIO_GAUSSIAN
 
     def __init__(self, unit: GaussianUnit) -> None:

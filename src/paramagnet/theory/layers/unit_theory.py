@@ -146,6 +146,8 @@ class UnitTheory(ABC):
     largest_ratio : of the layer sizes, up to which floats hold the digits that the saddle point needs
     stretch : ``s``, if the unit is ``sqrt(s)`` times the standard one of its type (`standard`)
     fixed_self_overlap : ``x**2`` where all values have the same square; None where the self-overlap moves
+    transition_known : whether the transition between symmetric layers is in closed form (``critical_beta`` of
+        the forms): where the variance without field does not depend on the curvature, or as ``1/(1/s - 2 g)``
     largest_square, largest_variance : bounds of ``x**2`` and of the variance of ``x`` in any field
     strip : half-width of the strip around the real axis in which cumulants are analytic functions of the
         bias; None where they are polynomials of degree two at most
@@ -155,6 +157,7 @@ class UnitTheory(ABC):
     largest_ratio: float = LARGEST_RATIO
     stretch: float = 1.0
     fixed_self_overlap: float | None = None
+    transition_known: bool = False
     largest_square: float = np.inf
     largest_variance: float = np.inf
     strip: float | None = None
