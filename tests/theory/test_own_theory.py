@@ -98,7 +98,7 @@ class SeveralTheory(UnitTheory):
 @pytest.fixture(autouse=True)
 def _registered():
     """For these tests only: other ones want the type to be refused."""
-    theory_of.register(Several, lambda unit, argument: SeveralTheory(unit))
+    theory_of.register(Several, SeveralTheory.of)
     yield
     theory_of.register(Several, theory_of.dispatch(object))
 

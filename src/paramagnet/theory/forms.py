@@ -15,9 +15,17 @@ import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.gaussian_saddle import LARGEST_BETA, solve_against_gaussian, solve_two_gaussians
-from paramagnet.theory.layer_response import State, correlation, overlap_answer
 from paramagnet.theory.roots import find_root
-from paramagnet.theory.solution import NOTHING, Solution, around, free_energy_density, solution_at
+from paramagnet.theory.solution import (
+    NOTHING,
+    Solution,
+    State,
+    around,
+    correlation,
+    free_energy_density,
+    overlap_answer,
+    solution_at,
+)
 from paramagnet.theory.two_unknowns import find_two
 from paramagnet.units import Array, FloatArray
 

@@ -12,9 +12,8 @@ import numpy as np
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.forms import form_of, rough_overlap, solve_ensemble
 from paramagnet.theory.formula import evaluate_formula
-from paramagnet.theory.layer_response import State, apply, solve_loop, state_of
 from paramagnet.theory.layers.unit_theory import LayerAverages
-from paramagnet.theory.solution import NOTHING, Solution
+from paramagnet.theory.solution import NOTHING, Solution, State, apply, solve_loop, state_of
 from paramagnet.units import Array, FloatArray
 
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough

@@ -39,7 +39,9 @@ import numpy as np
 
 from paramagnet.theory.ensemble import make_ensemble
 from paramagnet.theory.forms import form_of, solve_ensemble
-from paramagnet.theory.layer_response import (
+from paramagnet.theory.saddle import require_convergence
+from paramagnet.theory.solution import (
+    Solution,
     apply,
     correlation,
     magnetization_change,
@@ -48,8 +50,6 @@ from paramagnet.theory.layer_response import (
     stability_number,
     state_of,
 )
-from paramagnet.theory.saddle import require_convergence
-from paramagnet.theory.solution import Solution
 from paramagnet.units import FloatArray, Unit
 
 

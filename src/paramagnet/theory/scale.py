@@ -18,8 +18,8 @@ from paramagnet._checks import as_count
 from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
 from paramagnet.theory.forms import form_of
 from paramagnet.theory.formula import has_formula
-from paramagnet.theory.layer_response import stability_number
 from paramagnet.theory.peak_search import Peak, first_peak, higher_maximum, known_peak, refine
+from paramagnet.theory.solution import stability_number
 from paramagnet.theory.status import LayerCorrelationMaximum, judge
 from paramagnet.units import Unit
 

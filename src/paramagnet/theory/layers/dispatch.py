@@ -1,7 +1,7 @@
 """The one place of the theory that knows unit types.
 
 A further type is a file beside this one (``unit_theory.py`` says what it holds) and a registration here, or
-from outside the package by ``theory_of.register(OwnUnit, lambda unit, argument: OwnTheory(unit))``.
+from outside the package by ``theory_of.register(OwnUnit, OwnTheory.of)``.
 """
 
 from __future__ import annotations
@@ -23,11 +23,5 @@ def theory_of(unit: Unit, argument: str) -> UnitTheory:
     )
 
 
-@theory_of.register
-def _(unit: BinaryUnit, argument: str) -> UnitTheory:
-    return BinaryTheory(unit)
-
-
-@theory_of.register
-def _(unit: GaussianUnit, argument: str) -> UnitTheory:
-    return GaussianTheory(unit)
+theory_of.register(BinaryUnit, BinaryTheory.of)
+theory_of.register(GaussianUnit, GaussianTheory.of)

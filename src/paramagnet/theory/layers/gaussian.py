@@ -1,4 +1,4 @@
-"""A layer of Gaussian units: every average of ``layer.py`` in closed form.
+"""A layer of Gaussian units: every average in closed form.
 
 With ``p0 = N(0, s)`` a unit in the field ``h = d + z sqrt(qhat)`` and the curvature ``g = (selfhat -
 qhat)/2`` is normal with variance ``T = 1/(1/s - selfhat + qhat)`` and mean ``T h``, so that ``k1 = T h``,

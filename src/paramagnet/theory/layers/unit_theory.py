@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -168,6 +169,11 @@ class UnitTheory(ABC):
 
     def __str__(self) -> str:
         return str(self.unit)
+
+    @classmethod
+    def of(cls, unit: Unit, argument: str) -> Self:
+        """What `theory_of` calls for the types that this class is registered for."""
+        return cls(unit)
 
     @abstractmethod
     def layer(
