@@ -8,6 +8,7 @@ Every such place has to be visited by whoever adds a unit type. Counted are
 - ``hasattr(x, "levels")`` and ``getattr`` with a default, for what only some units have;
 - comparisons with a unit (``unit == SPIN``, ``in (SPIN, BIT)``) or with the name of one (``hidden == "bit"``,
   ``name.startswith("gaussian")``);
+- questions of a flag that stands for a type (``unit.quadratic``), wherever it is read;
 - calls of a function of the package that does nothing but one of these (``has_gaussian(visible, hidden)``).
 """
 
@@ -18,10 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-CLASSES = {"BinaryUnit", "GaussianUnit", "SolvedUnit", "Binary", "Gaussian", "Categorical", "ReLU"}
+CLASSES = {
+    "BinaryUnit", "GaussianUnit", "SolvedUnit", "Binary", "Gaussian", "Categorical", "ReLU",
+    "BinaryTheory", "GaussianTheory", "GaussianLayer",
+    "TwoBounded", "GaussianHidden", "GaussianVisible", "TwoGaussian",
+}  # fmt: skip
 CONSTANTS = {"SPIN", "BIT", "GAUSSIAN"}
 NAMES = {"spin", "bit", "gaussian", "categorical", "relu", "drelu"}
 PARTIAL = {"levels", "low", "high", "variance", "width", "n_states"}  # attributes that not all units have
+
+FLAGS = {"quadratic", "is_gaussian", "is_binary"}
 
 
 class Branch(NamedTuple):
@@ -73,6 +80,8 @@ def _kind(node: ast.AST, helpers: set[str]) -> str:
         if any(_mentions(side, CONSTANTS) for side in sides):
             return "unit"
         return "name" if any(_texts(side) & NAMES for side in sides) else ""
+    if isinstance(node, ast.Attribute):
+        return "flag" if node.attr in FLAGS and isinstance(node.ctx, ast.Load) else ""
     if isinstance(node, ast.MatchClass):
         return "match" if _mentions(node.cls, CLASSES) else ""
     if isinstance(node, ast.MatchValue):

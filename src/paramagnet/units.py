@@ -30,7 +30,7 @@ from paramagnet.unit_names import UNITS, as_unit, register_unit, saved_name
 
 __all__ = [
     "BIT", "GAUSSIAN", "SPIN", "UNITS", "Array", "BinaryUnit", "FloatArray", "GaussianUnit", "Response",
-    "SolvedUnit", "Unit", "as_binary", "as_solved", "as_unit", "gaussian", "register_unit", "saved_name",
+    "Unit", "as_binary", "as_unit", "gaussian", "register_unit", "saved_name",
 ]  # fmt: skip
 
 _SMALLEST_SHARE = 1e-3  # of a value in means that are given: all states must be possible
@@ -379,19 +379,5 @@ def as_binary(unit: str | Unit, argument: str, why: str = "") -> BinaryUnit:
     if not isinstance(found, BinaryUnit):
         raise ValueError(
             f"`{argument}` must be 'spin' or 'bit', units of two values, got {found.name!r}{why or '.'}"
-        )
-    return found
-
-
-SolvedUnit = BinaryUnit | GaussianUnit
-
-
-def as_solved(unit: str | Unit, argument: str) -> SolvedUnit:
-    """The unit type called ``unit``, where only those will do for which the theory is worked out."""
-    found = as_unit(unit, argument)
-    if not isinstance(found, SolvedUnit):
-        raise ValueError(
-            f"`{argument}` must be spin, bit or Gaussian units for the theory, got {found} units. "
-            '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'
         )
     return found

@@ -14,6 +14,7 @@ from paramagnet.data.sources import SOURCES
 from paramagnet.theory.biases import Biases
 from paramagnet.theory.ensemble import make_ensemble
 from paramagnet.theory.saddle import free_energy_at, solve_saddle_point
+from paramagnet.units import BinaryUnit
 
 RNG = np.random.default_rng(5)
 MANY = RNG.normal(0.3, 1.2, size=784)
@@ -209,3 +210,11 @@ def test_scale_of_biases_too_large_for_the_theory():
     data = np.full((3, 2), 5e4)
     with pytest.raises(ValueError, match=r"`visible_bias` must stay below 10000 .* got 50000. Standardize"):
         pm.initialize(2, 2, visible="gaussian", visible_bias="data", data=data, scale_from="biases")
+
+
+def test_rules_of_different_units_are_kept_apart():
+    """Gaussian units need two points, units of -0.5 and 0.5 some thirty."""
+    half = BinaryUnit("half", -0.5, 0.5)
+    used = Biases(MANY)
+    assert used.rule_for(pm.GAUSSIAN)[0].size == 2
+    np.testing.assert_array_equal(used.rule_for(half)[0], Biases(MANY).rule_for(half)[0])

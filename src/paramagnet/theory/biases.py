@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_positive, as_reals
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.theory.layers.dispatch import theory_of
+from paramagnet.units import FloatArray, Unit
 
 _DIGITS, _FEW_DIGITS = 37.0, 16.0  # exp(-37) = 1e-16 and exp(-16) = 1e-7: the accuracy of a rule
 
@@ -85,20 +86,18 @@ class Biases:
         squares = (self.values[counted] / largest) ** 2
         return float(largest * np.sqrt(self.weights[counted] @ squares))
 
-    def rule_for(self, unit: Any, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
+    def rule_for(self, unit: Unit, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """Points and weights that stand for all biases in a layer of such units, in its gauge; fewer of them
         where ``coarseness`` is above 1.
         """
-        gaussian = isinstance(unit, GaussianUnit)
+        strip = theory_of(unit, "unit").strip
         digits = _DIGITS if coarseness == 1.0 else _FEW_DIGITS
-        key = (unit.symmetric, gaussian or unit.high - unit.low, digits)
+        key = (unit.symmetric, strip, digits)
         if key not in self._rules:
             values = np.abs(self.values) if unit.symmetric else self.values
             points, where = np.unique(values, return_inverse=True)
             weights = np.bincount(where, self.weights).astype(np.float64)
             points, weights = points[weights > 0.0], weights[weights > 0.0]
-            # closed forms in d and d**2; else a strip of half-width pi/(high - low) without poles
-            strip = None if gaussian else np.pi / (unit.high - unit.low)
             self._rules[key] = _compress(points, weights, strip, digits)
         return self._rules[key]
 

@@ -10,14 +10,12 @@ import numpy as np
 
 from paramagnet._checks import as_positive, as_real, as_reals
 from paramagnet.theory.biases import Biases
-from paramagnet.theory.layers.binary import Layer
-from paramagnet.theory.layers.gaussian import GaussianLayer
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.layers.spread import SpreadLayer
-from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit, SolvedUnit, Unit, as_solved
+from paramagnet.theory.layers.unit_theory import LayerAverages, UnitTheory
+from paramagnet.units import Array, FloatArray, Unit, as_unit
 
 LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
-LARGEST_RATIO = 1e50  # of the layer sizes
-LARGEST_RATIO_GAUSSIAN = 1e12  # beyond, rounding leaves nothing of a Gaussian unit's precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +26,8 @@ class Ensemble:
     ``spread_v`` or ``spread_h`` holds them, and ``b`` or ``c`` their root mean square.
     """
 
-    visible: Any  # a `SolvedUnit`; the code asks for the values of binary ones where it knows which they are
-    hidden: Any
+    visible: UnitTheory
+    hidden: UnitTheory
     beta: Array
     alpha: FloatArray
     b: FloatArray
@@ -74,24 +72,20 @@ class Ensemble:
         return replace(self, beta=beta)
 
     def standardized(self) -> tuple[Ensemble, float]:
-        """The same machine with Gaussian units of variance 1, and what its ``beta`` is to be divided by:
-        ``x = sqrt(s) y`` multiplies weights and biases of a Gaussian unit by ``sqrt(s)``.
+        """The same machine with the standard units of each type (Gaussian ones of variance 1), and what its
+        ``beta`` is to be divided by: ``x = sqrt(s) y`` multiplies a unit's weights and biases by ``sqrt(s)``.
         """
-        roots = [
-            np.sqrt(unit.variance) if isinstance(unit, GaussianUnit) else 1.0
-            for unit in (self.visible, self.hidden)
-        ]
+        roots = [np.sqrt(self.visible.stretch), np.sqrt(self.hidden.stretch)]
         if roots == [1.0, 1.0]:
             return self, 1.0
-        v, h = (GAUSSIAN if isinstance(u, GaussianUnit) else u for u in (self.visible, self.hidden))
         spread_v, spread_h = (
             None if spread is None else Biases(root * spread.values, spread.weights)
             for root, spread in zip(roots, (self.spread_v, self.spread_h), strict=True)
         )
         scale = float(roots[0] * roots[1])
         beta, b, c = scale * self.beta, roots[0] * self.b, roots[1] * self.c
-        same = Ensemble(v, h, beta, self.alpha, b, c, self.coarseness, spread_v, spread_h)
-        return same, scale
+        v, h = self.visible.standard(), self.hidden.standard()
+        return Ensemble(v, h, beta, self.alpha, b, c, self.coarseness, spread_v, spread_h), scale
 
     def raveled(self) -> Ensemble:
         """The same machines in one dimension."""
@@ -108,33 +102,31 @@ class Ensemble:
         """Some of the machines, by an index into the arrays."""
         return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
 
-    def visible_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+    def visible_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> LayerAverages:
         """The visible layer at given auxiliary parameters; ``gap`` is their difference, if known better."""
         return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, gap, self.coarseness)
 
-    def hidden_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> Layer:
+    def hidden_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> LayerAverages:
         """The hidden layer, likewise."""
         return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, gap, self.coarseness)
 
 
 def _make_layer(
-    unit: SolvedUnit,
+    theory: UnitTheory,
     bias: FloatArray,
     spread: Biases | None,
     qhat: Array,
     selfhat: Array,
     gap: Array | None,
     coarseness: float,
-) -> Layer:
-    if spread is not None:
+) -> LayerAverages:
+    if spread is None:
+        return theory.layer(bias, qhat, selfhat, gap, coarseness)
 
-        def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array | None) -> Layer:
-            return _make_layer(unit, biases, None, qhat, selfhat, gap, coarseness)
+    def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array | None) -> LayerAverages:
+        return theory.layer(biases, qhat, selfhat, gap, coarseness)
 
-        return SpreadLayer(make, spread.rule_for(unit, coarseness), qhat, selfhat, gap)
-    if isinstance(unit, GaussianUnit):
-        return GaussianLayer(unit, bias, qhat, selfhat, gap)
-    return Layer(unit, bias, qhat, selfhat, gap, coarseness)
+    return SpreadLayer(make, spread.rule_for(theory.unit, coarseness), qhat, selfhat, gap)
 
 
 def make_ensemble(
@@ -149,14 +141,12 @@ def make_ensemble(
         if spread is not None:
             _refuse_beyond(np.array([spread.largest]), argument, -LARGEST_BIAS, LARGEST_BIAS)
     b, c = (bias.root_mean_square if isinstance(bias, Biases) else bias for bias in (b, c))
-    units = as_solved(visible, "visible"), as_solved(hidden, "hidden")
+    units = _as_theory(visible, "visible"), _as_theory(hidden, "hidden")
     arrays = (
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip
     _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
-    largest = (
-        LARGEST_RATIO_GAUSSIAN if any(isinstance(unit, GaussianUnit) for unit in units) else LARGEST_RATIO
-    )
+    largest = min(unit.largest_ratio for unit in units)
     _refuse_beyond(arrays[1], "alpha", 1.0 / largest, largest)
     for array, argument in zip(arrays[2:], ("b", "c"), strict=True):
         _refuse_beyond(array, argument, -LARGEST_BIAS, LARGEST_BIAS)
@@ -170,6 +160,10 @@ def make_ensemble(
             f"`beta`, `alpha`, `b` and `c` must hold at least one number, got the shape {beta.shape}."
         )
     return Ensemble(*units, beta, alpha, b, c, spread_v=spreads[0], spread_h=spreads[1])
+
+
+def _as_theory(unit: str | Unit, argument: str) -> UnitTheory:
+    return theory_of(as_unit(unit, argument), argument)
 
 
 def as_bias(value: Any, argument: str) -> float:

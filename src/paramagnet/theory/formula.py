@@ -30,8 +30,9 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.polynomial.polynomial import polyval
 
 from paramagnet._checks import as_positive, as_reals
+from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.status import ReplicaSymmetryWarning
-from paramagnet.units import FloatArray
+from paramagnet.units import BIT, SPIN, FloatArray
 
 ALPHA_RANGE = (0.05, 20.0)
 BIAS_RANGE = (-10.0, 2.0)
@@ -78,6 +79,12 @@ def load_table() -> FloatArray:
 def covers(alpha: Any, c: Any) -> Any:
     """Where the formula holds."""
     return (alpha >= ALPHA_RANGE[0]) & (alpha <= ALPHA_RANGE[1]) & (c >= BIAS_RANGE[0]) & (c <= BIAS_RANGE[1])
+
+
+def has_formula(ensemble: Ensemble) -> bool:
+    """Whether the formula holds for all of these machines, which is fitted to one pair of unit types."""
+    fitted = (ensemble.visible.unit, ensemble.hidden.unit) == (SPIN, BIT)
+    return fitted and bool(covers(ensemble.alpha, ensemble.c).all())
 
 
 def evaluate_formula(alpha: FloatArray, c: FloatArray) -> FloatArray:

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
-from paramagnet.theory.layers.binary import Layer
+from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.theory.roots import find_root
-from paramagnet.units import FloatArray, GaussianUnit
+from paramagnet.units import FloatArray
 
 _GRID = 33  # widths looked at
 _BLOCK = 8  # machines solved together
@@ -35,38 +35,13 @@ _MAX_ITERATIONS = 60
 
 def gaussian_edge(ensemble: Ensemble) -> FloatArray:
     """The ``beta`` at which machines of two Gaussian layers cease to exist."""
-    assert isinstance(ensemble.visible, GaussianUnit)
-    assert isinstance(ensemble.hidden, GaussianUnit)
-    scale = ensemble.visible.variance * ensemble.hidden.variance
+    scale = ensemble.visible.tail * ensemble.hidden.tail
     edge: FloatArray = np.sqrt((1.0 + ensemble.alpha) / scale) / (1.0 + np.sqrt(ensemble.alpha))
     return edge
 
 
-def critical_beta(ensemble: Ensemble) -> FloatArray:
-    """The spin-glass transition of two symmetric layers without biases: where ``A B k2_v**2 k2_h**2 = 1``.
-
-    Two spin layers: [Y25] eqn:spin-glass_transition_point. A Gaussian visible layer has ``k2_v = 1/(1/s - A
-    k2_h)`` there, which gives ``beta**2 s k2_h = (1 + alpha)/(sqrt(alpha) + alpha)``, a Gaussian hidden one
-    ``(1 + alpha)/(sqrt(alpha) + 1)``. With two of them this is `gaussian_edge`, and no transition is
-    reached before it.
-    """
-    root = np.sqrt(ensemble.alpha)
-    weights = root.copy()
-    scale = 1.0
-    for unit, added in ((ensemble.visible, ensemble.alpha), (ensemble.hidden, 1.0)):
-        gaussian = isinstance(unit, GaussianUnit)
-        scale *= unit.variance if isinstance(unit, GaussianUnit) else unit.high**2
-        weights += added if gaussian else 0.0
-    if isinstance(ensemble.visible, GaussianUnit) and isinstance(ensemble.hidden, GaussianUnit):
-        weights += root
-    critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
-    return critical
-
-
 def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
     """``q`` and ``V`` of the visible layer, in closed form; an error where the machine does not exist."""
-    assert isinstance(ensemble.visible, GaussianUnit)
-    assert isinstance(ensemble.hidden, GaussianUnit)
     edge = gaussian_edge(ensemble)
     beyond = ensemble.beta >= edge
     if np.any(beyond):
@@ -77,7 +52,7 @@ def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
             "there the largest singular value of the weights makes them diverge, beta^2 = "
             f"(1 + alpha)/(1 + sqrt(alpha))^2 over the product of the variances; got {beta:g}."
         )
-    s_v, s_h = ensemble.visible.variance, ensemble.hidden.variance
+    s_v, s_h = ensemble.visible.tail, ensemble.hidden.tail
     a, b = ensemble.coupling_v * s_v * s_h, ensemble.coupling_h * s_v * s_h
     # T_v T_h/(s_v s_h) = p with p = (1 + a p)(1 + b p), the smaller root
     rest = 1.0 - a - b
@@ -92,19 +67,18 @@ def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
 class _Reply(NamedTuple):
     """The visible layer at given widths ``T``, and by how much the first equation is missed."""
 
-    layer: Layer
+    layer: LayerAverages
     miss: FloatArray
     slope: FloatArray
     field: FloatArray
 
 
 def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatArray]]:
-    """``(q, V)`` of a visible layer of binary units above a Gaussian hidden one: of the phase that goes on
+    """``(q, V)`` of a visible layer of bounded units above a Gaussian hidden one: of the phase that goes on
     from small ``beta``, and of another one if there is one (else the same again).
     """
-    assert isinstance(ensemble.hidden, GaussianUnit)
     flat = ensemble.raveled()
-    largest = float(np.max(flat.beta, initial=0.0)) * np.sqrt(ensemble.hidden.variance)
+    largest = float(np.max(flat.beta, initial=0.0)) * np.sqrt(ensemble.hidden.tail)
     if largest > LARGEST_BETA:
         raise ValueError(
             f"`beta` times the standard deviation of the Gaussian units must be at most {LARGEST_BETA:g}, "
@@ -138,9 +112,7 @@ def _solve_block(ensemble: Ensemble) -> FloatArray:
 
 def _upper_bound(ensemble: Ensemble) -> FloatArray:
     """``ln(T/s)`` beyond which there is no saddle point."""
-    assert isinstance(ensemble.hidden, GaussianUnit)
-    largest = 0.25 * (ensemble.visible.high - ensemble.visible.low) ** 2  # of a binary unit's variance
-    pull = ensemble.hidden.variance * ensemble.coupling_h * largest
+    pull = ensemble.hidden.tail * ensemble.coupling_h * ensemble.visible.largest_variance
     bound = np.where(pull < 0.9, -np.log1p(-np.minimum(pull, 0.9)), np.log1p(4.0 / np.sqrt(ensemble.alpha)))
     bound = np.maximum(1.01 * bound, 1e-12)
     rough = replace(ensemble, coarseness=1.7)
@@ -154,16 +126,15 @@ def _upper_bound(ensemble: Ensemble) -> FloatArray:
 
 def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tolerance: float) -> _Reply:
     """The visible layer above a Gaussian one of width ``T = s exp(step)``."""
-    assert isinstance(ensemble.hidden, GaussianUnit)
-    prior = ensemble.hidden.variance
+    prior = ensemble.hidden.tail
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
     width = prior * np.exp(step)
     curvature = coupling_v * width  # twice the curvature, selfhat - qhat
     outer, gain = coupling_v * width * width, coupling_v * coupling_h * width * width
     source = outer * ensemble.c * ensemble.c
-    upper = np.maximum(source + gain * max(ensemble.visible.low**2, ensemble.visible.high**2), 1e-299)
+    upper = np.maximum(source + gain * ensemble.visible.largest_square, 1e-299)
     both_symmetric = ensemble.symmetric_v & (ensemble.c == 0.0)
-    at_zero = gain * ensemble.visible.high**4 if ensemble.visible.symmetric else np.full_like(gain, np.inf)
+    at_zero = gain * ensemble.visible.spread**4
     silent = (both_symmetric & (at_zero <= 1.0 + 1e-15)) | (upper <= 1e-290)
 
     def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -182,7 +153,7 @@ def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tole
     return _Reply(layer, miss, pull * slope - np.exp(-step), field)
 
 
-def _refine(ensemble: Ensemble, step: FloatArray, low: FloatArray, high: FloatArray) -> Layer:
+def _refine(ensemble: Ensemble, step: FloatArray, low: FloatArray, high: FloatArray) -> LayerAverages:
     """The layer at the root between ``low`` and ``high``, by Newton's method inside a shrinking bracket."""
     low, high = low.copy(), high.copy()
     field = None

@@ -10,17 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
+from paramagnet.theory.forms import form_of, rough_overlap, solve_ensemble
 from paramagnet.theory.formula import evaluate_formula
-from paramagnet.theory.gaussian_saddle import LARGEST_BETA as LARGEST_GAUSSIAN
-from paramagnet.theory.response import follow_beta, maximized, state_of
-from paramagnet.theory.round_trip import NOTHING
-from paramagnet.theory.saddle import Solution, phase_difference, rough_overlap, solve_ensemble
-from paramagnet.units import Array, FloatArray, GaussianUnit
+from paramagnet.theory.layers.unit_theory import LayerAverages
+from paramagnet.theory.solution import NOTHING, Solution, State, apply, solve_loop, state_of
+from paramagnet.units import Array, FloatArray
 
 _CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
 _PATIENCE = 4  # steps that fail before a first-order transition is looked for
 _ASIDE = 1e-12  # ln(beta) is so much below a first-order transition: in the phase of small beta
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
+_IMAGINARY_STEP = 1e-25
 
 
 class Peak(NamedTuple):
@@ -41,7 +41,7 @@ def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, 
     beta, alpha, b, c = np.broadcast_arrays(np.exp(log_beta), ensemble.alpha, ensemble.b, ensemble.c)
     at = replace(ensemble, beta=beta, alpha=alpha, b=b, c=c, coarseness=1.7)
     solution = solve_ensemble(at, tolerance=1e-3)
-    values = maximized(at, state_of(solution))
+    values = form_of(at).maximized(at, state_of(solution))
     return np.log(np.maximum(np.abs(values), NOTHING)), solution.q_v
 
 
@@ -68,7 +68,7 @@ def first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> P
     """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
     there is none.
     """
-    step, limit = np.log(ratio), np.log(LARGEST_GAUSSIAN) if has_gaussian(ensemble) else np.inf
+    step, limit = np.log(ratio), np.log(form_of(ensemble).largest_beta)
     n_machines = ensemble.alpha.shape[0]
     peak = Peak(*(np.full(n_machines, np.nan) for _ in range(6)))
     pending = np.arange(n_machines)
@@ -107,8 +107,56 @@ def known_peak(ensemble: Ensemble) -> Peak:
     """The maximum where the explicit formula gives it to 1e-6."""
     guess = np.log(evaluate_formula(ensemble.alpha, ensemble.c))
     nothing = np.full(guess.shape, np.nan)
-    log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.high**2))
+    log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.largest_square))
     return Peak(guess - 0.01, guess + 0.01, guess, np.full(guess.shape, -2.0), nothing, log_overlap)
+
+
+class Motion(NamedTuple):
+    """What beta_max maximizes, and how it and the visible overlap move with ``ln beta``."""
+
+    value: FloatArray
+    derivative: FloatArray
+    overlap_derivative: FloatArray
+
+
+def follow_beta(solution: Solution) -> Motion:
+    """What beta_max maximizes and its total derivative in ``ln beta``.
+
+    The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny
+    imaginary part, through the same formulas: exact to rounding, unlike a difference.
+    """
+    e = solution.ensemble
+    beta = e.beta + 1j * _IMAGINARY_STEP * e.beta
+    moved = e.at(beta)
+    visible, hidden = solution.visible, solution.hidden
+    # Per relative change of beta the couplings change by 2A and 2B:
+    # dx_h = 2 x_h + B dy_v, dx_v = 2 x_v + A dy_h.
+    x_v, x_h = visible.hats, hidden.hats
+    forced_v = apply(visible, (2.0 * x_v[0], 2.0 * x_v[1]))
+    forced_h = apply(
+        hidden, (2.0 * x_h[0] + e.coupling_h * forced_v[0], 2.0 * x_h[1] + e.coupling_h * forced_v[1])
+    )
+    dy_h = solve_loop(e.coupling_v * e.coupling_h, hidden, visible, forced_h)
+    dx_v = (2.0 * x_v[0] + e.coupling_v * dy_h[0], 2.0 * x_v[1] + e.coupling_v * dy_h[1])
+    dy_v = apply(visible, dx_v)
+    dx_h = (2.0 * x_h[0] + e.coupling_h * dy_v[0], 2.0 * x_h[1] + e.coupling_h * dy_v[1])
+    state = State(
+        e.alpha,
+        moved.coupling_v,
+        moved.coupling_h,
+        e.visible_layer(*_moved(visible, dx_v)),
+        e.hidden_layer(*_moved(hidden, dx_h)),
+    )
+    answer = form_of(e).maximized(e, state)
+    return Motion(answer.real, answer.imag / _IMAGINARY_STEP, dy_v[0])
+
+
+def _moved(layer: LayerAverages, change: tuple[Array, Array]) -> tuple[Array, Array, Array | None]:
+    """``qhat``, ``selfhat`` and, if it is known by itself, the gap, with an infinitesimal change."""
+    step_q, step = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
+    if layer.by_variance:
+        return layer.qhat + step_q, layer.selfhat + (step_q + step), layer.gap + step
+    return layer.qhat + step_q, layer.selfhat + step, None
 
 
 def refine(
@@ -130,7 +178,7 @@ def refine(
     log_q, log_q_slope = peak.log_overlap, np.zeros_like(x)
     machines = ensemble.select((slice(None), None))
     change = np.zeros_like(x)
-    two_phases = has_gaussian(ensemble)
+    two_phases = form_of(ensemble).two_phases
     failures, crossing = np.zeros(x.shape, dtype=int), np.full_like(x, np.nan)
     for i in range(100):
         delta = np.minimum(1e-4, 2e-3 / np.sqrt(np.abs(curvature)))
@@ -186,7 +234,7 @@ def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
 
     def difference(*log_beta: float) -> FloatArray:
         beta = np.exp(np.array(log_beta))
-        return phase_difference(machine.broadcast_to(beta.shape).at(beta))
+        return form_of(machine).phase_difference(machine.broadcast_to(beta.shape).at(beta))
 
     far, near = low, high
     at_far, at_near = difference(far, near)
@@ -200,11 +248,6 @@ def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
         far, at_far = (near, at_near) if at_x * at_near < 0.0 else (far, 0.5 * at_far)
         near, at_near = x, at_x
     return near - _ASIDE
-
-
-def has_gaussian(ensemble: Ensemble) -> bool:
-    """Whether one of the layers at least is of Gaussian units."""
-    return isinstance(ensemble.visible, GaussianUnit) or isinstance(ensemble.hidden, GaussianUnit)
 
 
 def higher_maximum(machine: Ensemble, start: float, stop: float, height: float, ratio: float) -> float:

@@ -2,9 +2,9 @@
 solution is stable.
 
 Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``x = (qhat,
-selfhat)`` (or ``(q, Q - q)`` and ``(qhat, selfhat - qhat)``, see `Layer`), ``e = dy/dd`` for its direct
-answer to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` moves the hidden
-layer by
+selfhat)`` (or ``(q, Q - q)`` and ``(qhat, selfhat - qhat)``, see `LayerAverages`), ``e = dy/dd`` for its
+direct answer to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` moves the
+hidden layer by
 
     dy_h/dc = (I - A B J_h J_v)**-1 e_h
 
@@ -33,163 +33,24 @@ beta_max maximizes for a Gaussian layer beside a layer of bits.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from paramagnet.theory.ensemble import Ensemble, make_ensemble
-from paramagnet.theory.layers.binary import Layer
-from paramagnet.theory.round_trip import product
-from paramagnet.theory.saddle import Solution, require_convergence, solve_ensemble
-from paramagnet.units import Array, FloatArray, GaussianUnit, Unit
-
-_IMAGINARY_STEP = 1e-25
-
-
-class State(NamedTuple):
-    """Both layers and their couplings; complex where a derivative is carried along."""
-
-    alpha: FloatArray
-    coupling_v: Array
-    coupling_h: Array
-    visible: Layer
-    hidden: Layer
-
-
-def state_of(solution: Solution) -> State:
-    """The state at a saddle point."""
-    e = solution.ensemble
-    return State(e.alpha, e.coupling_v, e.coupling_h, solution.visible, solution.hidden)
-
-
-def _solve_loop(gain: Array, left: Layer, right: Layer, source: tuple[Array, Array]) -> tuple[Array, Array]:
-    """``(I - gain J_left J_right)**-1 source``."""
-    (a, b), (c, d) = product(left.jacobian, right.jacobian)
-    a, b, c, d = 1.0 - gain * a, -gain * b, -gain * c, 1.0 - gain * d
-    x, y = source
-    determinant = a * d - b * c
-    first, second = d * x - b * y, a * y - c * x
-    if np.all(determinant):
-        return first / determinant, second / determinant
-    # at a transition: what is nothing stays so, all else is infinite
-    ones = np.ones_like(determinant)
-    return (
-        first / np.where(first == 0.0, ones, determinant),
-        second / np.where(second == 0.0, ones, determinant),
-    )
-
-
-def _magnetization_change(layer: Layer, to: tuple[Array, Array], change: tuple[Array, Array]) -> Array:
-    """``dM`` from a change of ``(qhat, selfhat)``: ``-E[k1 k2] dqhat + E[k3 + 2 k1 k2]/2 dselfhat``; from one
-    of ``(qhat, gap)``, ``E[k3]/2 dqhat + E[k3 + 2 k1 k2]/2 dgap``. ``to`` is `Layer.to_bias`, or its slope.
-    """
-    if layer.by_variance:
-        answer: Array = 0.5 * (to[1] * (change[0] + change[1]) + to[0] * change[1])
-    else:
-        answer = 0.5 * (to[1] * change[1] - to[0] * change[0])
-    return answer
-
-
-def correlation(state: State, slope_v: Array, slope_h: Array) -> Array:
-    """``chi_vh``, differentiated in ``b`` where ``slope_v`` and in ``c`` where ``slope_h`` (at zero
-    bias of a symmetric layer, where everything but the factor concerned is even in the bias).
-    """
-    visible, hidden = state.visible, state.hidden
-    source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
-    change = _solve_loop(state.coupling_v * state.coupling_h, hidden, visible, source)
-    to = _choose(slope_v, visible.to_bias_slope, visible.to_bias)
-    # [Y25] eqn:chi_(l,k), eqn:mat_chi, off-diagonal element
-    answer: Array = state.coupling_v * _magnetization_change(visible, to, change) / (1.0 + state.alpha)
-    return answer
-
-
-def overlap_answer(state: State, slope_h: Array) -> Array:
-    """``-dq_v/dc/(1 + alpha)``: for spin visible units without bias this is the slope of ``chi_vh``."""
-    hidden, visible = state.hidden, state.visible
-    source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
-    change = _solve_loop(state.coupling_v * state.coupling_h, hidden, visible, source)
-    answer: Array = -state.coupling_v * _apply(visible, change)[0] / (1.0 + state.alpha)
-    return answer
-
-
-def maximized(ensemble: Ensemble, state: State) -> Array:
-    """What beta_max maximizes in absolute value: the layer correlation, its slope, or the answer of the
-    overlap.
-    """
-    if isinstance(ensemble.visible, GaussianUnit) and not ensemble.hidden.symmetric:
-        return overlap_answer(state, ensemble.symmetric_h)
-    return correlation(state, ensemble.symmetric_v, ensemble.symmetric_h)
-
-
-def _choose(where: Array, first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
-    if where.all():
-        return first
-    if not where.any():
-        return second
-    return np.where(where, first[0], second[0]), np.where(where, first[1], second[1])
-
-
-class Motion(NamedTuple):
-    """What beta_max maximizes, and how it and the visible overlap move with ``ln beta``."""
-
-    value: FloatArray
-    derivative: FloatArray
-    overlap_derivative: FloatArray
-
-
-def follow_beta(solution: Solution) -> Motion:
-    """What beta_max maximizes and its total derivative in ``ln beta``.
-
-    The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny
-    imaginary part, through the same formulas: exact to rounding, unlike a difference.
-    """
-    e = solution.ensemble
-    beta = e.beta + 1j * _IMAGINARY_STEP * e.beta
-    moved = e.at(beta)
-    visible, hidden = solution.visible, solution.hidden
-    # Per relative change of beta the couplings change by 2A and 2B:
-    # dx_h = 2 x_h + B dy_v, dx_v = 2 x_v + A dy_h.
-    x_v, x_h = visible.hats, hidden.hats
-    forced_v = _apply(visible, (2.0 * x_v[0], 2.0 * x_v[1]))
-    forced_h = _apply(
-        hidden, (2.0 * x_h[0] + e.coupling_h * forced_v[0], 2.0 * x_h[1] + e.coupling_h * forced_v[1])
-    )
-    dy_h = _solve_loop(e.coupling_v * e.coupling_h, hidden, visible, forced_h)
-    dx_v = (2.0 * x_v[0] + e.coupling_v * dy_h[0], 2.0 * x_v[1] + e.coupling_v * dy_h[1])
-    dy_v = _apply(visible, dx_v)
-    dx_h = (2.0 * x_h[0] + e.coupling_h * dy_v[0], 2.0 * x_h[1] + e.coupling_h * dy_v[1])
-    state = State(
-        e.alpha,
-        moved.coupling_v,
-        moved.coupling_h,
-        e.visible_layer(*_moved(visible, dx_v)),
-        e.hidden_layer(*_moved(hidden, dx_h)),
-    )
-    answer = maximized(e, state)
-    return Motion(answer.real, answer.imag / _IMAGINARY_STEP, dy_v[0])
-
-
-def _moved(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array, Array | None]:
-    """``qhat``, ``selfhat`` and, if it is known by itself, the gap, with an infinitesimal change."""
-    step_q, step = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
-    if layer.by_variance:
-        return layer.qhat + step_q, layer.selfhat + (step_q + step), layer.gap + step
-    return layer.qhat + step_q, layer.selfhat + step, None
-
-
-def _apply(layer: Layer, change: tuple[Array, Array]) -> tuple[Array, Array]:
-    (a, b), (c, d) = layer.jacobian
-    return a * change[0] + b * change[1], c * change[0] + d * change[1]
-
-
-def stability_number(solution: Solution) -> FloatArray:
-    """``1 - A B E_v[k2**2] E_h[k2**2]``, the de Almeida-Thouless number: the replica-symmetric solution
-    is stable where it is positive.
-    """
-    e = solution.ensemble
-    gain = e.coupling_v * e.coupling_h
-    number: FloatArray = 1.0 - gain * solution.visible.squared_variance * solution.hidden.squared_variance
-    return number
+from paramagnet.theory.ensemble import make_ensemble
+from paramagnet.theory.forms import form_of, solve_ensemble
+from paramagnet.theory.saddle import require_convergence
+from paramagnet.theory.solution import (
+    Solution,
+    apply,
+    correlation,
+    magnetization_change,
+    overlap_answer,
+    solve_loop,
+    stability_number,
+    state_of,
+)
+from paramagnet.units import FloatArray, Unit
 
 
 def _plain(value: FloatArray) -> Any:
@@ -219,17 +80,17 @@ def susceptibility(
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e, v, h = solution.ensemble, solution.visible, solution.hidden
     gain = e.coupling_v * e.coupling_h
-    dy_v = _solve_loop(gain, v, h, v.to_bias)  # in b
-    dy_h = _solve_loop(gain, h, v, h.to_bias)  # in c
+    dy_v = solve_loop(gain, v, h, v.to_bias)  # in b
+    dy_h = solve_loop(gain, h, v, h.to_bias)  # in c
     back_h, back_v = (
-        _apply(h, (e.coupling_h * dy_v[0], e.coupling_h * dy_v[1])),
-        _apply(v, (e.coupling_v * dy_h[0], e.coupling_v * dy_h[1])),
+        apply(h, (e.coupling_h * dy_v[0], e.coupling_h * dy_v[1])),
+        apply(v, (e.coupling_v * dy_h[0], e.coupling_v * dy_h[1])),
     )
     chi = np.empty((*np.shape(e.beta), 2, 2))
-    chi[..., 0, 0] = v.variance + e.coupling_v * _magnetization_change(v, v.to_bias, back_h)
-    chi[..., 0, 1] = e.coupling_v * _magnetization_change(v, v.to_bias, dy_h)
-    chi[..., 1, 0] = e.alpha * e.coupling_h * _magnetization_change(h, h.to_bias, dy_v)
-    chi[..., 1, 1] = e.alpha * (h.variance + e.coupling_h * _magnetization_change(h, h.to_bias, back_v))
+    chi[..., 0, 0] = v.variance + e.coupling_v * magnetization_change(v, v.to_bias, back_h)
+    chi[..., 0, 1] = e.coupling_v * magnetization_change(v, v.to_bias, dy_h)
+    chi[..., 1, 0] = e.alpha * e.coupling_h * magnetization_change(h, h.to_bias, dy_v)
+    chi[..., 1, 1] = e.alpha * (h.variance + e.coupling_h * magnetization_change(h, h.to_bias, back_v))
     chi /= (1.0 + e.alpha)[..., None, None]
     return chi
 
@@ -303,7 +164,7 @@ def criterion(beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit,
     if solution.ensemble.hidden.symmetric and not solution.ensemble.visible.symmetric:
         solution = solution.exchanged()
     with np.errstate(divide="ignore"):
-        return _plain(maximized(solution.ensemble, state_of(solution)))
+        return _plain(form_of(solution.ensemble).maximized(solution.ensemble, state_of(solution)))
 
 
 def replica_stability(

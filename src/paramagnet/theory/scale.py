@@ -16,25 +16,21 @@ import numpy as np
 
 from paramagnet._checks import as_count
 from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
-from paramagnet.theory.formula import covers
-from paramagnet.theory.gaussian_saddle import critical_beta
-from paramagnet.theory.peak_search import Peak, first_peak, has_gaussian, higher_maximum, known_peak, refine
-from paramagnet.theory.response import stability_number
+from paramagnet.theory.forms import form_of
+from paramagnet.theory.formula import has_formula
+from paramagnet.theory.peak_search import Peak, first_peak, higher_maximum, known_peak, refine
+from paramagnet.theory.solution import stability_number
 from paramagnet.theory.status import LayerCorrelationMaximum, judge
-from paramagnet.units import BIT, SPIN, GaussianUnit, Unit
+from paramagnet.units import Unit
 
 _FIRST = 0.6  # the scan starts here; below, |chi| still grows
 _RATIO = 1.16  # from one point of the scan to the next,
 _FIRST_FINE, _FIRST_NESTED = 0.3, 0.05
 _FINE_RATIO = 1.05  # and where there may be several maxima
 _FINE_RATIO_NESTED = 1.12
-_LAST = 2000.0  # and where it gives up
 _BLOCK = 21  # machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
 _LARGEST_RESIDUAL = 1e-9  # of a saddle point whose beta is called a maximum
-_RIVAL_LAST = 300.0  # how far a rival is looked for
-_RIVAL_LAST_NESTED = 30.0  # where saddle points take longer
-_LAST_GAUSSIAN = 15.0
 _TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
 _TINY_BIAS_OF_TWO = 1e-7  # of two symmetric layers of equal size: moves their peak by 1e-14
 _LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
@@ -45,54 +41,32 @@ _FIELDS = ("beta", "value", "curvature", "stability", "rival")
 
 def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
     """Two symmetric layers without biases: the layer correlation diverges at the spin-glass transition."""
-    alpha = ensemble.alpha
+    alpha, form = ensemble.alpha, form_of(ensemble)
     result: dict[str, Any] = dict.fromkeys(_FIELDS)
     # [Y25] eqn:spin-glass_transition_point, eqn:beta-max-condition_ising
-    result["beta"] = critical_beta(ensemble)
-    result["value"] = result["curvature"] = np.full(alpha.shape, -np.inf)
+    result["beta"] = form.critical_beta(ensemble)
+    result["value"] = np.full(alpha.shape, form.transition_value)
+    result["curvature"] = np.full(alpha.shape, -np.inf)
     result["stability"] = np.zeros(alpha.shape)
     result["rival"] = np.full(alpha.shape, np.nan)
-    result["status"] = np.full(alpha.shape, "transition", dtype=object)
-    if _two_gaussians(ensemble):  # an edge, where the layer correlation is still zero
-        result["value"], result["status"][...] = np.zeros(alpha.shape), "edge"
+    result["status"] = np.full(alpha.shape, form.transition_status, dtype=object)
     return result
-
-
-def _is_slow(ensemble: Ensemble) -> bool:
-    """Whether a saddle point is two nested searches."""
-    return has_gaussian(ensemble) or not ensemble.visible.symmetric
-
-
-def _rival_limit(ensemble: Ensemble) -> float:
-    """How far a rival is looked for, if that is more than twice as far as the maximum."""
-    if has_gaussian(ensemble):
-        return 0.0
-    slow = _is_slow(ensemble) or ensemble.spread_v is not None or ensemble.spread_h is not None
-    return _RIVAL_LAST_NESTED if slow else _RIVAL_LAST
-
-
-def _two_gaussians(ensemble: Ensemble) -> bool:
-    return isinstance(ensemble.visible, GaussianUnit) and isinstance(ensemble.hidden, GaussianUnit)
 
 
 def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     """The first maxima of a block of machines (one-dimensional arrays), by a scan with steps of
     ``ratio``; rivals are looked for with fine steps.
     """
-    shape = ensemble.alpha.shape
+    shape, form = ensemble.alpha.shape, form_of(ensemble)
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
     status = result["status"] = np.full(shape, "none", dtype=object)
-    nested = _is_slow(ensemble)
-    first = _FIRST if ratio == _RATIO else _FIRST_NESTED if nested else _FIRST_FINE
-    for unit, bias in ((ensemble.visible, ensemble.b), (ensemble.hidden, ensemble.c)):
-        if isinstance(unit, GaussianUnit):  # its mean is its bias: the maximum moves down as one over it
-            first = min(first, 1.0 / max(float(np.abs(bias).max()), 1.0))
-    known = (ensemble.visible, ensemble.hidden) == (SPIN, BIT)
-    if known and ratio == _RATIO and covers(ensemble.alpha, ensemble.c).all():
+    first = _FIRST if ratio == _RATIO else _FIRST_NESTED if form.is_nested(ensemble) else _FIRST_FINE
+    first = ensemble.visible.scan_from(first, ensemble.b)
+    first = ensemble.hidden.scan_from(first, ensemble.c)
+    if ratio == _RATIO and has_formula(ensemble):
         peak = known_peak(ensemble)
     else:
-        last = _LAST_GAUSSIAN if has_gaussian(ensemble) else _LAST
-        peak = first_peak(ensemble, first, last, ratio)
+        peak = first_peak(ensemble, first, form.last_beta, ratio)
     where = np.flatnonzero(np.isfinite(peak.guess))
     if not where.size:
         return result
@@ -114,14 +88,13 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     if ratio < _RATIO:
         for i in np.flatnonzero(~jump):
             start = float(np.exp(peak.high[i]))
-            stop = max(2.0 * start, _rival_limit(ensemble))
+            stop = max(2.0 * start, form.rival_limit(ensemble))
             rival[where[i]] = higher_maximum(machines.select([i]), start, stop, peak.height[i], ratio)
     status[where] = "maximum"
     status[where[curvature > -_FLAT]] = "flat"
     status[np.isfinite(rival)] = "rival"
     status[result["stability"] < 0.0] = "unstable"
-    bits = isinstance(ensemble.visible, GaussianUnit) and not ensemble.hidden.symmetric
-    status[where[jump]] = "first-order" if bits else "jump"
+    status[where[jump]] = form.jump_status(ensemble)
     return result
 
 
@@ -157,13 +130,14 @@ def find_beta_max(
     ensemble = _without_tiny_biases(ensemble)
     if ensemble.hidden.symmetric and not ensemble.visible.symmetric:
         ensemble = ensemble.exchanged()
-    closed = np.asarray((ensemble.symmetric_v & ensemble.symmetric_h) | _two_gaussians(ensemble))
+    form = form_of(ensemble)
+    closed = form.is_closed(ensemble)
     ordinary = np.asarray(
         ensemble.symmetric_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS)
     )
     if ensemble.spread_h is not None:
         ordinary[...] = False
-    fine = _FINE_RATIO_NESTED if _is_slow(ensemble) else _FINE_RATIO
+    fine = _FINE_RATIO_NESTED if form.is_nested(ensemble) else _FINE_RATIO
     fields: dict[str, Any] = {name: np.empty(ensemble.alpha.shape) for name in _FIELDS}
     fields["status"] = np.empty(ensemble.alpha.shape, dtype=object)
 
@@ -188,18 +162,16 @@ def find_beta_max(
         name: getattr(given, name) if shape else float(getattr(given, name)) for name in ("alpha", "b", "c")
     }
     arrays |= {name: spread for name, spread in (("b", given.spread_v), ("c", given.spread_h)) if spread}
-    return LayerCorrelationMaximum(visible=given.visible, hidden=given.hidden, **arrays, **fields)
+    return LayerCorrelationMaximum(visible=given.visible.unit, hidden=given.hidden.unit, **arrays, **fields)
 
 
 def _rescale(fields: dict[str, Any], given: Ensemble) -> None:
-    """From Gaussian units of variance 1 back to those given, in place."""
+    """From the standard units of each type back to those given, in place."""
     by_overlap = not (given.visible.symmetric and given.hidden.symmetric)
     for unit, symmetric in ((given.visible, given.symmetric_v), (given.hidden, given.symmetric_h)):
-        if isinstance(unit, GaussianUnit):
-            fields["beta"], fields["rival"] = (fields[k] / np.sqrt(unit.variance) for k in ("beta", "rival"))
-            fields["value"] *= np.where(
-                np.ravel(symmetric) | by_overlap, unit.variance, np.sqrt(unit.variance)
-            )
+        root = np.sqrt(unit.stretch)
+        fields["beta"], fields["rival"] = fields["beta"] / root, fields["rival"] / root
+        fields["value"] *= np.where(np.ravel(symmetric) | by_overlap, unit.stretch, root)
 
 
 def beta_max(

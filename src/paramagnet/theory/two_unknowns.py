@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from paramagnet.theory.ensemble import Ensemble
-from paramagnet.theory.layers.binary import Layer
+from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.theory.roots import find_pair, find_root
-from paramagnet.theory.round_trip import NOTHING, TOLERANCE, Matrix, around, mismatch, product
+from paramagnet.theory.solution import NOTHING, TOLERANCE, Matrix, around, mismatch, product
 from paramagnet.units import FloatArray
 
 _BLOCK = 8  # machines that are solved together: all of a block wait for the slowest of it
@@ -46,7 +46,7 @@ def _is_missed(ensemble: Ensemble, q: FloatArray, variance: FloatArray, toleranc
     return ~(mismatch(visible, q, q + variance) <= tolerance) & (visible.self_overlap > NOTHING)
 
 
-def _jacobian(ensemble: Ensemble, visible: Layer, hidden: Layer) -> Matrix:
+def _jacobian(ensemble: Ensemble, visible: LayerAverages, hidden: LayerAverages) -> Matrix:
     """The derivatives of the new ``(q, V)`` in the old ones."""
     gain = ensemble.coupling_v * ensemble.coupling_h
     (a, b), (c, d) = product(visible.jacobian, hidden.jacobian)
@@ -55,9 +55,8 @@ def _jacobian(ensemble: Ensemble, visible: Layer, hidden: Layer) -> Matrix:
 
 def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:
     """``q`` and ``V`` by two nested bracketed roots."""
-    unit = ensemble.visible
     # a little more than can be: rounding must not push a root out of its bracket
-    largest_q, largest_v = 1.04 * max(unit.low**2, unit.high**2), 0.26 * (unit.high - unit.low) ** 2
+    largest_q, largest_v = 1.04 * ensemble.visible.largest_square, 1.04 * ensemble.visible.largest_variance
     full = np.full(np.shape(ensemble.beta), largest_q)
     nothing = np.zeros(np.shape(ensemble.beta), dtype=bool)
     first = around(ensemble, full, full)[0]

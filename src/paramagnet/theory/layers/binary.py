@@ -21,6 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
+from paramagnet.theory.layers.unit_theory import LayerAverages, UnitTheory
 from paramagnet.theory.quadrature import even_gaussian_rule, gaussian_rule
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
@@ -28,8 +29,8 @@ _SMALL_BIAS = 5e-6
 _STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is taken as E[z k1 k2]/sqrt(qhat)
 
 
-class Layer:
-    """Averages of one layer, each computed when first asked for; arrays of any common shape.
+class Layer(LayerAverages):
+    """Averages of a layer of binary units, each computed when first asked for; arrays of any common shape.
 
     ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change
     through everything. ``gap`` is ``selfhat - qhat``, for a caller who knows it to more digits than the
@@ -46,9 +47,8 @@ class Layer:
         gap: Array | None = None,
         coarseness: float = 1.0,
     ) -> None:
-        self.unit, self.bias, self.qhat, self.selfhat = unit, bias, qhat, selfhat
-        self.by_variance = gap is not None
-        self.gap: Array = selfhat - qhat if gap is None else gap
+        super().__init__(qhat, selfhat, gap)
+        self.unit, self.bias = unit, bias
         self.root = np.sqrt(qhat)
         self.even = unit.symmetric and not bias.any()
         curvature = 0.5 * self.gap
@@ -141,14 +141,14 @@ class Layer:
         return np.where(steep, by_parts, plain)
 
     @cached_property
-    def _mixed(self) -> Array:
+    def mixed(self) -> Array:
         """``E[k3 + 2 k1 k2]``: ``dQ/dd``, and twice ``dM/dselfhat``."""
         if self.unit.symmetric:
             return np.zeros_like(self.qhat)
         return self.rule.average(self.k3 + 2.0 * self._k1_k2)
 
     @cached_property
-    def _mixed_slope(self) -> Array:
+    def mixed_slope(self) -> Array:
         """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of the former in the bias."""
         if self.unit.symmetric:
             return np.zeros_like(self.qhat)
@@ -169,12 +169,7 @@ class Layer:
         return self.covariance_slope - self.overlap_to_selfhat
 
     @cached_property
-    def self_overlap_to_selfhat(self) -> Array:
-        """``dQ/dselfhat = E[k4 + 4 k1 k3 + 2 k2**2 + 4 k1**2 k2]/2``."""
-        return 0.5 * self._mixed_slope + self.overlap_to_selfhat
-
-    @cached_property
-    def _third(self) -> Array:
+    def third(self) -> Array:
         """``E[k3]``, which is ``dV/dd``; ``-2 U`` where ``Q = V + q`` is fixed."""
         if self.unit.symmetric:
             return -2.0 * self.covariance
@@ -187,32 +182,6 @@ class Layer:
             return -2.0 * self.covariance_slope
         return self.rule.average(self.k4)
 
-    @property
-    def hats(self) -> tuple[Array, Array]:
-        """``(qhat, selfhat)`` or ``(qhat, gap)``: what the derivatives are taken in."""
-        return self.qhat, self.gap if self.by_variance else self.selfhat
-
-    @property
-    def jacobian(self) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """``d(q, Q)/d(qhat, selfhat)``, rows first, or ``d(q, V)/d(qhat, gap)``."""
-        cross = self.overlap_to_selfhat
-        if self.by_variance:
-            half = 0.5 * self.fourth
-            return (self.covariance_slope, cross), (half, half + self.covariance_slope)
-        return (self.overlap_to_qhat, cross), (-cross, self.self_overlap_to_selfhat)
-
-    @property
-    def to_bias(self) -> tuple[Array, Array]:
-        """``d(q, Q)/dd`` at fixed ``qhat`` and ``selfhat``, or ``d(q, V)/dd``."""
-        return 2.0 * self.covariance, self._third if self.by_variance else self._mixed
-
-    @property
-    def to_bias_slope(self) -> tuple[Array, Array]:
-        """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes
-        ``to_bias`` vanish.
-        """
-        return 2.0 * self.covariance_slope, self.fourth if self.by_variance else self._mixed_slope
-
     @cached_property
     def log_trace(self) -> FloatArray:
         """``E ln int p0(x) exp(h x + g x**2)``."""
@@ -222,3 +191,26 @@ class Layer:
     def quadrature_error(self) -> FloatArray:
         """Estimated relative error of the overlap by the Gaussian rule."""
         return self.rule.error((self.k1 * self.k1).real)
+
+
+class BinaryTheory(UnitTheory):
+    """What the theory knows of units with two values."""
+
+    def __init__(self, unit: BinaryUnit) -> None:
+        super().__init__(unit)
+        self._unit = unit
+        self.fixed_self_overlap = unit.high**2 if unit.symmetric else None
+        self.transition_known = unit.symmetric
+        self.largest_square = max(unit.low**2, unit.high**2)
+        self.largest_variance = 0.25 * (unit.high - unit.low) ** 2
+        self.strip = np.pi / (unit.high - unit.low)
+
+    def layer(
+        self, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None, coarseness: float
+    ) -> Layer:
+        """A layer of such units."""
+        return Layer(self._unit, bias, qhat, selfhat, gap, coarseness)
+
+    def mean(self, field: Array, curvature: Array) -> Array:
+        """``k1`` in the field ``h`` and the curvature ``g``."""
+        return self._unit.cumulants(field, curvature)[0]

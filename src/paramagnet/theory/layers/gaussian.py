@@ -1,4 +1,4 @@
-"""A layer of Gaussian units: every average of ``layer.py`` in closed form.
+"""A layer of Gaussian units: every average in closed form.
 
 With ``p0 = N(0, s)`` a unit in the field ``h = d + z sqrt(qhat)`` and the curvature ``g = (selfhat -
 qhat)/2`` is normal with variance ``T = 1/(1/s - selfhat + qhat)`` and mean ``T h``, so that ``k1 = T h``,
@@ -13,19 +13,20 @@ from functools import cached_property
 
 import numpy as np
 
-from paramagnet.theory.layers.binary import Layer
-from paramagnet.units import Array, FloatArray, GaussianUnit
+from paramagnet.theory.layers.unit_theory import LayerAverages, UnitTheory
+from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit
+
+LARGEST_RATIO_GAUSSIAN = 1e12  # of the layer sizes: beyond, rounding leaves nothing of a unit's precision
 
 
-class GaussianLayer(Layer):
+class GaussianLayer(LayerAverages):
     """Averages of a layer of Gaussian units; ``qhat`` and ``selfhat`` may be complex, as in `Layer`."""
 
     def __init__(
         self, unit: GaussianUnit, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None = None
     ) -> None:
-        self.bias, self.qhat, self.selfhat = bias, qhat, selfhat
-        self.by_variance = gap is not None
-        self.gap = selfhat - qhat if gap is None else gap
+        super().__init__(qhat, selfhat, gap)
+        self.bias = bias
         self._prior = unit.variance
         precision = 1.0 / unit.variance - self.gap
         lowest = np.finfo(float).eps / unit.variance
@@ -73,17 +74,17 @@ class GaussianLayer(Layer):
         return self._width * self._width
 
     @cached_property
-    def _mixed(self) -> Array:
+    def mixed(self) -> Array:
         """``E[k3 + 2 k1 k2] = 2 T**2 d``."""
         return 2.0 * self.covariance
 
     @cached_property
-    def _mixed_slope(self) -> Array:
+    def mixed_slope(self) -> Array:
         """``2 T**2``."""
         return 2.0 * self.covariance_slope
 
     @cached_property
-    def _third(self) -> Array:
+    def third(self) -> Array:
         """Nothing."""
         return np.zeros_like(self._width)
 
@@ -98,11 +99,6 @@ class GaussianLayer(Layer):
         return 2.0 * self._width * self.overlap
 
     @cached_property
-    def overlap_to_qhat(self) -> Array:
-        """``W = dq/dqhat = T**2 - 2 T**3 (d**2 + qhat)``."""
-        return self.covariance_slope - self.overlap_to_selfhat
-
-    @cached_property
     def log_trace(self) -> FloatArray:
         """``(T E[h**2] + ln(T/s))/2``."""
         trace: FloatArray = 0.5 * (self._width * self._square + np.log(self._width / self._prior))
@@ -112,3 +108,33 @@ class GaussianLayer(Layer):
     def quadrature_error(self) -> FloatArray:
         """Rounding, and nothing else."""
         return np.full(np.shape(self.qhat), np.finfo(float).eps)
+
+
+class GaussianTheory(UnitTheory):
+    """What the theory knows of Gaussian units; their variance is `tail`, and `stretch` too."""
+
+    quadratic, transition_known = True, True
+    largest_ratio = LARGEST_RATIO_GAUSSIAN
+
+    def __init__(self, unit: GaussianUnit) -> None:
+        super().__init__(unit)
+        self._unit = unit
+        self.stretch = unit.variance
+
+    def layer(
+        self, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None, coarseness: float
+    ) -> GaussianLayer:
+        """A layer of such units, in closed form whatever the ``coarseness``."""
+        return GaussianLayer(self._unit, bias, qhat, selfhat, gap)
+
+    def mean(self, field: Array, curvature: Array) -> Array:
+        """``k1`` in the field ``h`` and the curvature ``g``."""
+        return self._unit.cumulants(field, curvature)[0]
+
+    def standard(self) -> UnitTheory:
+        """Gaussian units of variance 1."""
+        return GaussianTheory(GAUSSIAN)
+
+    def scan_from(self, first: float, bias: FloatArray) -> float:
+        """The mean of such a unit is its bias: the maximum moves down as one over it."""
+        return min(first, 1.0 / max(float(np.abs(bias).max()), 1.0))

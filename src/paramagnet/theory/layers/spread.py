@@ -7,28 +7,26 @@ from functools import cached_property
 
 import numpy as np
 
-from paramagnet.theory.layers.binary import Layer
+from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.units import Array, FloatArray
 
 
-class SpreadLayer(Layer):
-    """A layer whose units have different biases: each average of a `Layer`, averaged over the units.
+class SpreadLayer(LayerAverages):
+    """A layer whose units have different biases: each average of a layer, averaged over the units.
 
     ``make`` makes the layer that has all biases beside each other, in a last axis.
     """
 
     def __init__(
         self,
-        make: Callable[[FloatArray, Array, Array, Array | None], Layer],
+        make: Callable[[FloatArray, Array, Array, Array | None], LayerAverages],
         rule: tuple[FloatArray, FloatArray],
         qhat: Array,
         selfhat: Array,
         gap: Array | None = None,
     ) -> None:
+        super().__init__(qhat, selfhat, gap)
         points, self._weights = rule
-        self.qhat, self.selfhat = qhat, selfhat
-        self.by_variance = gap is not None
-        self.gap = selfhat - qhat if gap is None else gap
         shape = (*np.shape(qhat), points.size)
         wide_q, wide_self, wide_gap = (
             np.broadcast_to(np.asarray(x)[..., None], shape) for x in (qhat, selfhat, self.gap)
@@ -76,16 +74,19 @@ class SpreadLayer(Layer):
         return self._mean(self._each.covariance_slope)
 
     @cached_property
-    def _mixed(self) -> Array:
-        return self._mean(self._each._mixed)
+    def mixed(self) -> Array:
+        """``E[k3 + 2 k1 k2]``."""
+        return self._mean(self._each.mixed)
 
     @cached_property
-    def _mixed_slope(self) -> Array:
-        return self._mean(self._each._mixed_slope)
+    def mixed_slope(self) -> Array:
+        """``E[k4 + 2 k2**2 + 2 k1 k3]``."""
+        return self._mean(self._each.mixed_slope)
 
     @cached_property
-    def _third(self) -> Array:
-        return self._mean(self._each._third)
+    def third(self) -> Array:
+        """``E[k3]``."""
+        return self._mean(self._each.third)
 
     @cached_property
     def fourth(self) -> Array:

@@ -1,0 +1,275 @@
+"""The forms that machines take in the theory, and what differs between them.
+
+How a saddle point is found, where the transition is, what beta_max maximizes and how far it is looked for
+depends on whether no layer, one of them or both are of Gaussian units, whose variance the other layer can
+drive without bound (`UnitTheory.quadratic`). `form_of` asks this, and nothing else of the theory does: the
+searches call the methods of the form. A further unit type of bounded variables takes the form `TwoBounded`
+with no change here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from paramagnet.theory.ensemble import Ensemble
+from paramagnet.theory.gaussian_saddle import LARGEST_BETA, solve_against_gaussian, solve_two_gaussians
+from paramagnet.theory.roots import find_root
+from paramagnet.theory.solution import (
+    NOTHING,
+    Solution,
+    State,
+    around,
+    correlation,
+    free_energy_density,
+    overlap_answer,
+    solution_at,
+)
+from paramagnet.theory.two_unknowns import find_two
+from paramagnet.units import Array, FloatArray
+
+_LAST, _LAST_GAUSSIAN = 2000.0, 15.0  # beta at which a scan gives up
+_RIVAL_LAST = 300.0  # how far a rival is looked for
+_RIVAL_LAST_NESTED = 30.0  # where saddle points take longer
+OrderParameters = tuple[FloatArray, FloatArray]  # (q, V) of the visible layer
+
+
+class Form(ABC):
+    """What the searches ask of a machine, by the form that it takes.
+
+    Attributes
+    ----------
+    largest_beta : beyond which no saddle point is found
+    last_beta : at which the scan for a maximum gives up
+    two_phases : whether a second phase may exist beside the one that goes on from small beta
+    transition_value, transition_status : what is reported where the maximum is in closed form
+    """
+
+    largest_beta: float = np.inf
+    last_beta: float = _LAST
+    two_phases: bool = False
+    transition_value: float = -np.inf
+    transition_status: str = "transition"
+
+    @abstractmethod
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point; ``start`` is a guess of ``q_v``."""
+
+    @abstractmethod
+    def critical_beta(self, ensemble: Ensemble) -> FloatArray:
+        """The spin-glass transition of two symmetric layers without biases: where ``A B k2_v**2 k2_h**2 =
+        1`` ([Y25] eqn:spin-glass_transition_point for two spin layers).
+        """
+
+    def phase_difference(self, ensemble: Ensemble) -> FloatArray:
+        """The free energy of the second phase minus that of the phase that goes on from small beta; nan where
+        there is one phase only.
+        """
+        return np.full(np.shape(ensemble.beta), np.nan)
+
+    def maximized(self, ensemble: Ensemble, state: State) -> Array:
+        """What beta_max maximizes in absolute value: the layer correlation, its slope, or the answer of the
+        overlap.
+        """
+        return correlation(state, ensemble.symmetric_v, ensemble.symmetric_h)
+
+    def is_closed(self, ensemble: Ensemble) -> Array:
+        """Where beta_max is `critical_beta`, in closed form."""
+        known = ensemble.visible.transition_known and ensemble.hidden.transition_known
+        return np.asarray(ensemble.symmetric_v & ensemble.symmetric_h & known)
+
+    def is_nested(self, ensemble: Ensemble) -> bool:
+        """Whether a saddle point is two nested searches."""
+        return True
+
+    def rival_limit(self, ensemble: Ensemble) -> float:
+        """How far a rival is looked for, if that is more than twice as far as the maximum."""
+        return 0.0
+
+    def jump_status(self, ensemble: Ensemble) -> str:
+        """What a jump of the layer correlation is called."""
+        return "jump"
+
+
+class TwoBounded(Form):
+    """Two layers of bounded units, such as spins and bits."""
+
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point; the layer with a fixed self-overlap, if there is one, is the one whose overlap is
+        solved for, and ``start`` is used where that is the visible one.
+        """
+        if ensemble.visible.fixed_self_overlap is not None:
+            return solution_at(ensemble, _find_overlap(ensemble, start, tolerance))
+        if ensemble.hidden.fixed_self_overlap is not None:
+            other = ensemble.exchanged()
+            return solution_at(other, _find_overlap(other, None, tolerance)).exchanged()
+        return solution_at(ensemble, *find_two(ensemble, tolerance))
+
+    def critical_beta(self, ensemble: Ensemble) -> FloatArray:
+        """The spin-glass transition of two symmetric layers without biases."""
+        scale = ensemble.visible.spread**2 * ensemble.hidden.spread**2
+        critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * np.sqrt(ensemble.alpha)))
+        return critical
+
+    def is_nested(self, ensemble: Ensemble) -> bool:
+        """Whether both self-overlaps are unknown."""
+        return ensemble.visible.fixed_self_overlap is None and ensemble.hidden.fixed_self_overlap is None
+
+    def rival_limit(self, ensemble: Ensemble) -> float:
+        """How far a rival is looked for, if that is more than twice as far as the maximum."""
+        slow = self.is_nested(ensemble) or ensemble.spread_v is not None or ensemble.spread_h is not None
+        return _RIVAL_LAST_NESTED if slow else _RIVAL_LAST
+
+
+class GaussianHidden(Form):
+    """A layer of bounded visible units beside a Gaussian hidden one."""
+
+    largest_beta, last_beta, two_phases = LARGEST_BETA, _LAST_GAUSSIAN, True
+
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point; of two phases that of lower free energy."""
+        first, other = solve_against_gaussian(ensemble)
+        q, variance = first
+        if (other[0] != q).any():
+            lower = _free_energy_difference(ensemble, first, other) < 0.0
+            q, variance = np.where(lower, other[0], q), np.where(lower, other[1], variance)
+        return solution_at(ensemble, q, variance)
+
+    def critical_beta(self, ensemble: Ensemble) -> FloatArray:
+        """The transition: ``k2_h = 1/(1/s - B k2_v)`` there, which gives ``beta**2 s k2_v = (1 +
+        alpha)/(sqrt(alpha) + 1)``.
+        """
+        scale = ensemble.visible.spread**2 * ensemble.hidden.tail
+        weights = np.sqrt(ensemble.alpha) + 1.0
+        critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
+        return critical
+
+    def phase_difference(self, ensemble: Ensemble) -> FloatArray:
+        """The free energy of the second phase minus that of the phase that goes on from small beta; nan where
+        there is one phase only.
+        """
+        first, other = solve_against_gaussian(ensemble)
+        difference = _free_energy_difference(ensemble, first, other)
+        return np.where(other[0] != first[0], difference, np.nan)
+
+
+class GaussianVisible(GaussianHidden):
+    """A Gaussian visible layer beside one of bounded hidden units: solved with the layers exchanged."""
+
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point; of two phases that of lower free energy."""
+        return super().solve(ensemble.exchanged(), None, tolerance).exchanged()
+
+    def critical_beta(self, ensemble: Ensemble) -> FloatArray:
+        """The transition: ``k2_v = 1/(1/s - A k2_h)`` there, which gives ``beta**2 s k2_h = (1 +
+        alpha)/(sqrt(alpha) + alpha)``.
+        """
+        scale = ensemble.visible.tail * ensemble.hidden.spread**2
+        weights = np.sqrt(ensemble.alpha) + ensemble.alpha
+        critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
+        return critical
+
+    def phase_difference(self, ensemble: Ensemble) -> FloatArray:
+        """The same with the layers exchanged."""
+        return super().phase_difference(ensemble.exchanged())
+
+    def maximized(self, ensemble: Ensemble, state: State) -> Array:
+        """Beside units that are not symmetric (bits) the answer of the overlap (``response.py`` says why)."""
+        if ensemble.hidden.symmetric:
+            return super().maximized(ensemble, state)
+        return overlap_answer(state, ensemble.symmetric_h)
+
+    def jump_status(self, ensemble: Ensemble) -> str:
+        """Beside units that are not symmetric the maximum is a first-order transition, at which these switch
+        on.
+        """
+        return super().jump_status(ensemble) if ensemble.hidden.symmetric else "first-order"
+
+
+class TwoGaussian(Form):
+    """Two Gaussian layers, in closed form: beta_max is the edge at which the machine ceases to exist, and the
+    layer correlation is zero up to there.
+    """
+
+    last_beta = _LAST_GAUSSIAN
+    transition_value, transition_status = 0.0, "edge"
+
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point; an error beyond the edge."""
+        return solution_at(ensemble, *solve_two_gaussians(ensemble))
+
+    def critical_beta(self, ensemble: Ensemble) -> FloatArray:
+        """`gaussian_edge`, before which no transition is reached."""
+        root = np.sqrt(ensemble.alpha)
+        weights = root + ensemble.alpha + 1.0 + root
+        scale = ensemble.visible.tail * ensemble.hidden.tail
+        critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
+        return critical
+
+    def is_closed(self, ensemble: Ensemble) -> Array:
+        """Everywhere."""
+        return np.ones(np.shape(ensemble.alpha), dtype=bool)
+
+
+_FORMS: dict[tuple[bool, bool], Form] = {  # whether the visible and the hidden layer are quadratic
+    (False, False): TwoBounded(),
+    (False, True): GaussianHidden(),
+    (True, False): GaussianVisible(),
+    (True, True): TwoGaussian(),
+}
+
+
+def form_of(ensemble: Ensemble) -> Form:
+    """The form that a machine takes."""
+    return _FORMS[ensemble.visible.quadratic, ensemble.hidden.quadratic]
+
+
+def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, tolerance: float = 1e-10) -> Solution:
+    """The saddle point of an ensemble; ``start`` is a guess of ``q_v`` (used where the visible layer is
+    the one solved for).
+    """
+    return form_of(ensemble).solve(ensemble, start, tolerance)
+
+
+def _free_energy_difference(ensemble: Ensemble, first: OrderParameters, other: OrderParameters) -> FloatArray:
+    """By how much the free energy of the other phase is above that of the first."""
+    energies = (free_energy_density(solution_at(ensemble, *pair)) for pair in (other, first))
+    difference: FloatArray = next(energies) - next(energies)
+    return difference
+
+
+def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> FloatArray:
+    """``q`` of a visible layer with a fixed self-overlap: one bracketed root."""
+    upper = ensemble.visible.largest_square
+    full = np.full(np.shape(ensemble.beta), upper)
+    both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
+    # Near zero F(x) = x A B k2(v)**2 k2(h)**2: in the paramagnetic phase there is no other root.
+    loop_gain = ensemble.coupling_v * ensemble.coupling_h
+    gain_at_zero = loop_gain * (ensemble.visible.spread * ensemble.hidden.spread) ** 4
+    # Right at the transition rounding must not decide.
+    unmagnetized = (both_symmetric & (gain_at_zero <= 1.0 + 1e-15)) | (
+        ensemble.symmetric_v & (ensemble.coupling_v == 0.0)
+    )
+
+    def evaluate(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        visible, hidden = around(ensemble, x, full)
+        return visible.overlap, loop_gain * (visible.overlap_to_qhat * hidden.overlap_to_qhat)
+
+    if start is None and tolerance > 1e-6:
+        start = rough_overlap(ensemble, upper)
+    if start is None:
+        start = around(ensemble, full, full)[0].overlap
+        vanishing = start < NOTHING
+        if vanishing.any():
+            # with the largest overlap; zero to all that floats can tell if with the smallest too
+            unmagnetized |= vanishing & (around(ensemble, 0.0 * full, full)[0].overlap < NOTHING)
+    q = find_root(evaluate, start, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance)
+    return np.where(unmagnetized, 0.0, q)
+
+
+def rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
+    """A first guess at ``q_v``, cheaply: the hidden units at the mean of their field."""
+    k1 = ensemble.hidden.mean(ensemble.c, 0.5 * upper * ensemble.coupling_h)
+    field = ensemble.coupling_v * k1 * k1 + ensemble.b * ensemble.b
+    return np.asarray(upper * field / (1.0 + field)) + 1e-290

@@ -1,0 +1,27 @@
+"""The one place of the theory that knows unit types.
+
+A further type is a file beside this one (``unit_theory.py`` says what it holds) and a registration here, or
+from outside the package by ``theory_of.register(OwnUnit, OwnTheory.of)``.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from paramagnet.theory.layers.binary import BinaryTheory
+from paramagnet.theory.layers.gaussian import GaussianTheory
+from paramagnet.theory.layers.unit_theory import UnitTheory
+from paramagnet.units import BinaryUnit, GaussianUnit, Unit
+
+
+@singledispatch
+def theory_of(unit: Unit, argument: str) -> UnitTheory:
+    """What the theory knows of a unit type; ``argument`` is the caller's name for it."""
+    raise ValueError(
+        f"`{argument}` must be spin, bit or Gaussian units for the theory, got {unit} units. "
+        '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'
+    )
+
+
+theory_of.register(BinaryUnit, BinaryTheory.of)
+theory_of.register(GaussianUnit, GaussianTheory.of)
