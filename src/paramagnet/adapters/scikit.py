@@ -75,7 +75,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Attributes
     ----------
     rbm_ : the trained `paramagnet.RBM`
-    binarizer_ : the `paramagnet.Binarizer` that data go through
+    binarizer_ : the `paramagnet.data.Binarizer` that data go through
     log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`, by ``log_z``; computed once per fit, when first needed
     score_error_ : the standard error that `log_partition_` gives to `score`, 0 where it is exact
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn

@@ -106,7 +106,7 @@ def log_likelihood_trajectory(
     """Run a training to its end and follow the log-likelihood of ``data`` from update to update.
 
     >>> steps = pm.training_steps(rbm, data, epochs=100, gradient=pm.PCD())         # doctest: +SKIP
-    >>> trajectory = pm.log_likelihood_trajectory(steps, data)                      # doctest: +SKIP
+    >>> trajectory = pm.learning.log_likelihood_trajectory(steps, data)             # doctest: +SKIP
 
     One estimate of ``ln Z`` at the start, and a few sweeps of some chains per update, in place of one mAIS
     per point of the learning curve. The error grows with the way; where too few independent chains are
