@@ -177,7 +177,7 @@ def write_atomically(path: str | os.PathLike[str], payload: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-    if os.name == "posix":  # the new name, too, must survive a power cut
+    if os.name == "posix":  # so that the new name survives a power cut
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
