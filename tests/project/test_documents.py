@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import importlib
-import inspect
 import json
 import os
 import re
@@ -16,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-import paramagnet
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec
@@ -236,16 +233,6 @@ def test_every_public_name_is_on_the_page_of_the_api():
         for name in re.findall(r"^(?:def|class) ([A-Za-z]\w*)", path.read_text("utf-8"), flags=re.MULTILINE)
     }
     assert public <= set(documented)
-
-
-def test_docstring_sections_become_lists_for_sphinx(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "docs" / "extensions")
-    extension = importlib.import_module("docstrings")
-    assert doctest.testmod(extension).failed == 0
-    lines = inspect.getdoc(paramagnet.load_dataset).splitlines()
-    items = [line.partition(" -- ")[0] for line in extension.as_lists(lines) if line.startswith("    * **")]
-    names = re.findall(r"\*\*(\w+)\*\*", "".join(items).replace("\\", ""))
-    assert names == list(inspect.signature(paramagnet.load_dataset).parameters)
 
 
 def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
