@@ -81,7 +81,7 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
     split = train_test_split(*load_digits(return_X_y=True), test_size=0.2, random_state=seed)
     train, test, train_labels, test_labels = split
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ConstantDataWarning)
+        warnings.simplefilter("ignore", pm.data.ConstantDataWarning)
         binarizer = pm.fit_binarizer(train, units="bit")
     train, test = binarizer.apply(train), binarizer.apply(test)
 

@@ -65,7 +65,7 @@ def check_rivals() -> None:
     rbm = pm.RBM(rng.normal(0, 0.7, (12, 8)), rng.normal(0, 0.5, 12), -0.5, visible="bit", hidden="bit")
     points = (rng.random((500, 12)) < 0.3).astype(float)
     task = Task(rbm, points, rng.integers(0, 2, (2000, 12)).astype(float), 20, RATE)
-    exact, moments = pm.exact_gradient(rbm, points), pm.exact_moments(rbm)
+    exact, moments = pm.learning.exact_gradient(rbm, points), pm.exact.exact_moments(rbm)
     gradient = np.concatenate([exact.weights.ravel(), exact.visible_bias, exact.hidden_bias])
     n_updates = 100
     error = np.sqrt(moments.visible * (1 - moments.visible) / (n_updates * len(task.states)))

@@ -43,8 +43,8 @@ def solve_on(n_alpha: int, n_c: int) -> tuple[FloatArray, FloatArray, FloatArray
     c = formula.unmap_bias(chebyshev_points(n_c), log_alpha)
     log_alpha = np.broadcast_to(log_alpha, c.shape)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ReplicaSymmetryWarning)
-        found = pm.find_beta_max(np.exp(log_alpha), c=c)
+        warnings.simplefilter("ignore", pm.theory.ReplicaSymmetryWarning)
+        found = pm.theory.find_beta_max(np.exp(log_alpha), c=c)
     assert set(np.unique(found.status.astype(str))) <= {"maximum", "unstable"}
     return log_alpha, c, found.beta, found.stability
 
@@ -61,7 +61,7 @@ def boundary() -> FloatArray:
     log_alpha = np.linspace(np.log(2.4), np.log(20.0), 30)
 
     def stability(c: float, x: float) -> float:
-        return float(pm.find_beta_max(np.exp(x), c=c).stability)
+        return float(pm.theory.find_beta_max(np.exp(x), c=c).stability)
 
     zeros = [brentq(stability, -12.0, -5.0, args=(x,), xtol=1e-6) for x in log_alpha]
     cubic = np.polynomial.polynomial.polyfit(log_alpha, zeros, 3)
@@ -107,8 +107,8 @@ def write(rows: tuple[tuple[int, ...], ...]) -> None:
 def certify() -> None:
     log_alpha, c, beta, stability = solve_on(*(OVERSAMPLING * n for n in GRID))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ReplicaSymmetryWarning)
-        error = pm.beta_max_formula(np.exp(log_alpha), c) - beta
+        warnings.simplefilter("ignore", pm.theory.ReplicaSymmetryWarning)
+        error = pm.theory.beta_max_formula(np.exp(log_alpha), c) - beta
     worst = np.abs(error).max() / np.cos(0.5 * np.pi / OVERSAMPLING) ** 2
     aliased = coefficients_of(error)
     tail = np.abs(aliased[GRID[0] :]).sum() + np.abs(aliased[: GRID[0], GRID[1] :]).sum()
@@ -125,10 +125,10 @@ def draw_figure(path: Path) -> None:
 
     x, c = np.linspace(np.log(0.05), np.log(20.0), 121), np.linspace(-10.0, 2.0, 121)[:, None]
     alpha = np.exp(x)
-    found = pm.find_beta_max(alpha, c=c)
+    found = pm.theory.find_beta_max(alpha, c=c)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.ReplicaSymmetryWarning)
-        error = 1e6 * (pm.beta_max_formula(alpha, c) - found.beta)
+        warnings.simplefilter("ignore", pm.theory.ReplicaSymmetryWarning)
+        error = 1e6 * (pm.theory.beta_max_formula(alpha, c) - found.beta)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.7), layout="constrained", sharey=True)
     for axis in (left, right):
         axis.set_xscale("log")

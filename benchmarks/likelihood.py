@@ -89,7 +89,7 @@ def measure_methods() -> dict[str, Any]:
 
 def follow(
     rbm: pm.RBM, data: np.ndarray, updates: int, rate: float, every: int, **options: Any
-) -> tuple[pm.Trajectory, dict[int, pm.RBM], list[float], list[float]]:
+) -> tuple[pm.learning.Trajectory, dict[int, pm.RBM], list[float], list[float]]:
     """The trajectory, some of the machines, and ``ln Z / Z_0`` from the chains of training themselves."""
     machines: dict[int, pm.RBM] = {}
     change, effective = [], []
@@ -112,12 +112,12 @@ def follow(
                 effective.append(estimate.n_effective)
             yield state
 
-    trajectory = pm.log_likelihood_trajectory(watched(), data, every=every, rng=2, **options)
+    trajectory = pm.learning.log_likelihood_trajectory(watched(), data, every=every, rng=2, **options)
     return trajectory, machines, change, effective
 
 
 def as_record(
-    trajectory: pm.Trajectory, change: list[float], effective: list[float], data: np.ndarray
+    trajectory: pm.learning.Trajectory, change: list[float], effective: list[float], data: np.ndarray
 ) -> dict[str, Any]:
     naive = trajectory.log_likelihood + trajectory.log_partition - (trajectory.log_partition[0] + change)
     return {
@@ -153,7 +153,7 @@ def repeat(rbm: pm.RBM, data: np.ndarray, exact: np.ndarray) -> list[dict[str, A
     states = list(pm.training_steps(rbm, data, **options))
     repeats = []
     for seed in range(20):
-        one = pm.log_likelihood_trajectory(
+        one = pm.learning.log_likelihood_trajectory(
             states, data, every=10, n_chains=300, n_steps=1, restart=None, rng=seed + 10, n_threads=1
         )
         deviation = one.log_likelihood - exact

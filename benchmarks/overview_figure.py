@@ -69,8 +69,8 @@ def draw_theory(axis: Any) -> None:
     n, m = SIZES
     sigma = np.geomspace(2.5e-5, 0.5, 500)
     for c, colour in BIASES.items():
-        best = pm.find_beta_max(m / n, c=c)
-        curve = np.abs(pm.layer_correlation_slope(sigma * np.sqrt(n + m), m / n, c=c) / best.value)
+        best = pm.theory.find_beta_max(m / n, c=c)
+        curve = np.abs(pm.theory.layer_correlation_slope(sigma * np.sqrt(n + m), m / n, c=c) / best.value)
         at = best.beta / np.sqrt(n + m)
         axis.plot(sigma, curve, color=colour, lw=2)
         axis.plot(at, 1.0, "o", color=colour, ms=7, label=rf"c = {c:g}: $\sigma$ = {at:.4f}", zorder=5)

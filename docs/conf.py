@@ -5,14 +5,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "extensions"))
-
 project = "paramagnet"
 author = "the paramagnet developers"
 copyright = "2026, the paramagnet developers"
 extensions = ["myst_nb"]
-extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "docstrings"]
+extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 html_theme = "furo"
 exclude_patterns = ["_build"]
 html_extra_path = ["site"]  # pages that are copied as they are: calculator/
@@ -45,6 +42,7 @@ autodoc_mock_imports = [
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # a signature of names and defaults is one that can be read
+napoleon_google_docstring = False  # the docstrings are numpydoc's
 default_role = "py:obj"  # `name` in a docstring is a link where the name is documented
 
 # The tutorials are run while they are built, in empty folders; what fails there fails the build.

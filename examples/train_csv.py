@@ -26,7 +26,7 @@ def write_example(path: Path) -> None:
 
 
 def learn(path: Path, n_hidden: int) -> pm.RBM:
-    n_points = len(pm.read_table(path).data)
+    n_points = len(pm.data.read_table(path).data)
     dataset = pm.load_dataset(path, n_points=4 * n_points // 5)
     print(dataset)
     n_visible = dataset.data.shape[1]
@@ -44,7 +44,7 @@ def learn(path: Path, n_hidden: int) -> pm.RBM:
     history = result.history
     for row in zip(history.epoch, history.log_likelihood, history.validation, strict=True):
         print("epoch {:3d}   learned {:8.3f}   held out {:8.3f}".format(*row))
-    independent = pm.log_likelihood_bounds(dataset.data).independent
+    independent = pm.data.log_likelihood_bounds(dataset.data).independent
     print(f"independent features would reach {independent:.3f}")
     return result.rbm
 

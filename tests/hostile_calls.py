@@ -82,17 +82,21 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     yield Call(
         "initialize from data", pm.initialize, of_data, {"visible_bias": ("data",), "n_visible": ("data",)}
     )
-    yield Call("find_beta_max", pm.find_beta_max, {"alpha": ("reals", 0.5), **_THEORY}, _BROADCAST, True)
+    yield Call(
+        "find_beta_max", pm.theory.find_beta_max, {"alpha": ("reals", 0.5), **_THEORY}, _BROADCAST, True
+    )
     yield Call("beta_max", pm.beta_max, {"alpha": ("reals", 0.5), **_THEORY}, _BROADCAST, True)
     formula = {"alpha": ("reals", 0.5), "c": ("reals", 0.0)}
-    yield Call("beta_max_formula", pm.beta_max_formula, formula, _BROADCAST)
+    yield Call("beta_max_formula", pm.theory.beta_max_formula, formula, _BROADCAST)
     point = {"beta": ("reals", 1.0), "alpha": ("reals", 0.5), **_THEORY}
     for name in (
         "susceptibility", "layer_correlation", "layer_correlation_slope", "overlap_response",
         "replica_stability",
     ):  # fmt: skip
-        yield Call(name, getattr(pm, name), point, _BROADCAST)
-    yield Call("solve_saddle_point", pm.solve_saddle_point, {**point, "throw": ("flag", True)}, _BROADCAST)
+        yield Call(name, getattr(pm.theory, name), point, _BROADCAST)
+    yield Call(
+        "solve_saddle_point", pm.theory.solve_saddle_point, {**point, "throw": ("flag", True)}, _BROADCAST
+    )
 
 
 def machine_calls(folder: Path) -> Iterator[Call]:
@@ -127,11 +131,13 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     rbm = machine()
     m, data, rng = ("machine", rbm), ("states", SPINS), ("rng", 0)
     yield Call("log_partition", pm.log_partition, {"rbm": m, **_THREADS})
-    yield Call("exact_moments", pm.exact_moments, {"rbm": m, **_THREADS})
+    yield Call("exact_moments", pm.exact.exact_moments, {"rbm": m, **_THREADS})
     n = ("count", 4)
     yield Call("sample_exact", pm.sample_exact, {"rbm": m, "n_samples": n, "rng": rng, **_THREADS})
     options = {name: _THREADS[name] for name in ("n_threads", "force")}
-    yield Call("exact_gradient", pm.exact_gradient, {"rbm": m, "data": data, **options}, {"data": ("rbm",)})
+    yield Call(
+        "exact_gradient", pm.learning.exact_gradient, {"rbm": m, "data": data, **options}, {"data": ("rbm",)}
+    )
     numbers = {"value": ("float", 1.0), "error": ("float", 0.0), "n_effective": ("float", 100.0)}
     yield Call("Estimate", pm.Estimate, numbers)
     likelihood = {"rbm": m, "data": data, "log_partition": ("real?", None)}
@@ -200,8 +206,8 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         "validation": ("states?", None), "n_chains": ("count", 5), "n_steps": ("count", 1),
         "n_temperatures": ("count", 5), "restart": ("count?", 50), "rng": rng, "n_threads": ("count?", 1),
     }  # fmt: skip
-    yield Call("log_likelihood_trajectory", pm.log_likelihood_trajectory, follow)
-    trajectory = pm.log_likelihood_trajectory(states, SPINS, n_chains=5, n_steps=1, rng=0)
+    yield Call("log_likelihood_trajectory", pm.learning.log_likelihood_trajectory, follow)
+    trajectory = pm.learning.log_likelihood_trajectory(states, SPINS, n_chains=5, n_steps=1, rng=0)
     yield Call("Trajectory.__getitem__", trajectory.__getitem__, {"index": ("count", 0)})
 
 
@@ -220,9 +226,9 @@ def data_calls(folder: Path) -> Iterator[Call]:
     )
     reading = {"label": ("label", None), "header": ("flag?", None)}
     named = {"path": existing, **reading, "name": ("name?", None)}
-    yield Call("read_table", pm.read_table, named)
+    yield Call("read_table", pm.data.read_table, named)
     named = {"path": ("path", text), **reading, "name": ("name?", None)}
-    yield Call("read_table of text", pm.read_table, named, {"label": ("path",)})
+    yield Call("read_table of text", pm.data.read_table, named, {"label": ("path",)})
     loading = {
         "name": ("path", text), "n_points": ("count?", 2), "units": ("unit", "spin"),
         "binarize": ("real", "median"), "rng": ("rng", 0), "per": ("choice?", None), **reading,
@@ -243,8 +249,8 @@ def data_calls(folder: Path) -> Iterator[Call]:
     saved = folder / "binarizer.json"
     binarizer.save(saved)
     yield Call("Binarizer.save", binarizer.save, {"path": ("path", folder / "new.json")})
-    yield Call("Binarizer.load", pm.Binarizer.load, {"path": ("path", saved)})
-    yield Call("log_likelihood_bounds", pm.log_likelihood_bounds, {"data": ("states", SPINS)})
+    yield Call("Binarizer.load", pm.data.Binarizer.load, {"path": ("path", saved)})
+    yield Call("log_likelihood_bounds", pm.data.log_likelihood_bounds, {"data": ("states", SPINS)})
     comparing = {
         "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),

@@ -1,6 +1,6 @@
-"""What users pass in as arrays, as NumPy arrays: the one place that knows arrays of other packages.
+"""Convert what users pass as arrays to NumPy arrays; only this file knows arrays of other packages.
 
-PyTorch, JAX, pandas and scipy.sparse are recognized by what their objects can do and never imported. Their
+PyTorch, JAX, pandas and scipy.sparse are recognized by attributes of their objects and never imported. Their
 numbers are converted where float64 holds them exactly: tensors of any device and with a gradient (results
 of this package are NumPy arrays and carry none), bfloat16 and float16, data frames of numbers, sparse
 matrices. Missing values (NA), masked arrays, traced arrays of JAX and tensors without memory are refused by
@@ -24,7 +24,7 @@ _MOST_MEMORY = 2.0**40  # bytes, where the size of the memory is not known or la
 
 
 class _Shown(reprlib.Repr):
-    """Short texts of values: never more than a line or two, and never an error."""
+    """Short texts of values, at most two lines long; making one never raises an error."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def as_array(value: Any, argument: str, wanted: str = "an array of real numbers"
 
 
 def as_float64(array: Array) -> npt.NDArray[np.float64]:
-    """The same numbers in float64, C-ordered; what lies beyond its range becomes infinite."""
+    """The same numbers in float64, C-ordered; numbers beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
@@ -98,7 +98,7 @@ def require_memory(n_bytes: int, argument: str, value: Any) -> None:
 
 
 def physical_memory() -> float:
-    """The memory of this computer in bytes; infinite where the system does not say."""
+    """The memory of this computer in bytes; infinite if the system does not report it."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -128,7 +128,7 @@ def _as_floats(array: Array, value: Any, argument: str, wanted: str) -> Array:
 
 
 def _is_real(item: Any) -> bool:
-    """Whether ``item`` is a number, but for complex ones; a ``Decimal`` is one, too."""
+    """Whether ``item`` is a real number; a ``Decimal`` is one, too."""
     number = isinstance(item, numbers.Number)
     return number and (isinstance(item, numbers.Real) or not isinstance(item, numbers.Complex))
 
@@ -146,7 +146,7 @@ def _as_ours(value: Any, argument: str) -> Any:
     if type(value) is np.ndarray or isinstance(value, float | int | str | bytes | type):
         return value
     if isinstance(value, list | tuple):
-        # One level: rows that are tensors or masked arrays. Lists of lists of numbers are NumPy's business.
+        # Only rows that are tensors or masked arrays; NumPy converts lists of lists of numbers.
         if value and not isinstance(value[0], float | int | list | tuple | str):
             return [_as_ours(item, argument) for item in value]
         return value

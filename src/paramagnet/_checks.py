@@ -1,4 +1,4 @@
-"""Checks of what users pass in, made once at the public boundary: name, rule, value, remedy."""
+"""Checks of arguments, made once in the public functions; errors give name, rule, value and remedy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FloatArray = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_COUNT = 2**63 - 1  # arrays and kernels count with 64 bits
-MOST_CHAINS = 10**7  # or samples, or temperatures: more would fill the memory
-MOST_SWEEPS = 10**9  # or epochs: more would never end
+MOST_CHAINS = 10**7  # largest number of chains, samples or temperatures; more would fill the memory
+MOST_SWEEPS = 10**9  # largest number of sweeps or epochs; more would not end in a lifetime
 MOST_THREADS = 4096
 _LONGEST_PATH = 4095  # bytes
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system in use
@@ -77,7 +77,7 @@ def as_real(value: Any, argument: str, *, finite: bool = True) -> float:
 
 
 def as_flag(value: Any, argument: str) -> bool:
-    """``value`` as True or False; numbers and texts are neither."""
+    """``value`` as True or False; numbers and texts are refused."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`{argument}` must be True or False, got {shown(value)}.")
     return bool(value)
@@ -104,7 +104,7 @@ def as_callable(value: Function | None, argument: str, called_with: str) -> Func
 
 
 def as_path(value: Any, argument: str) -> Path:
-    """``value`` as a path that the operating system can be asked about."""
+    """``value`` as a path that the operating system accepts."""
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
         raise ValueError(f"`{argument}` must be a path, a text or a pathlib.Path, got {shown(value)}.")
@@ -238,7 +238,7 @@ def _foreign_values(states: FloatArray, argument: str, unit: str, low: float, hi
 
 
 def _conversion(states: FloatArray, argument: str, low: float, high: float) -> str:
-    """What turns bits into spins, or spins into bits, where states of the other kind were given."""
+    """The formula that converts bits to spins, or spins to bits, if states of the other kind were given."""
     found = set(np.unique(states))
     if found <= {0.0, 1.0} and (low, high) == (-1.0, 1.0):
         return f" Convert bits to spins with `2.0 * {argument} - 1`."

@@ -1,4 +1,4 @@
-"""Files: one atomic write for the whole package, and files of arrays that notice their own damage.
+"""Files: one atomic write for the whole package, and files of arrays with a checksum.
 
 A file of arrays is safetensors, with the name of a format, a version and a checksum in the metadata. The same
 content always gives the same bytes. Version 1 had no checksum and is still read; version 2 promises one, so a
@@ -36,8 +36,8 @@ _TOKEN = re.compile(r"[0-9a-f]+")
 def checksum(parts: Iterable[bytes | memoryview], n_bytes: int = _CHECKSUM_BYTES) -> str:
     """A checksum of the parts, one after the other, as hexadecimal digits.
 
-    BLAKE2b is in every Python, is fast without special instructions of the processor, and has digests of any
-    length; CRC-32 has 32 bits only, too few for files of gigabytes.
+    BLAKE2b comes with every Python, is fast without special instructions of the processor, and has digests of
+    any length; the 32 bits of CRC-32 are too few for files of gigabytes.
     """
     state = hashlib.blake2b(digest_size=n_bytes)
     for part in parts:
@@ -122,7 +122,7 @@ def _check_format(metadata: Mapping[str, str], form: str, source: Path) -> None:
 
 
 def _content_checksum(arrays: Mapping[str, npt.NDArray[Any]], metadata: Mapping[str, str]) -> str:
-    """Of the metadata without the checksum, and of names, shapes and numbers of the arrays.
+    """The checksum of the metadata (without the checksum itself) and of names, shapes and numbers of arrays.
 
     It does not depend on how the header is written, so a copy made with other tools keeps it.
     """
@@ -140,7 +140,7 @@ def _memory(array: npt.NDArray[Any]) -> memoryview:
 def _require_memory(source: Path) -> None:
     """Refuse a file that is larger than this computer's memory, before any is taken for it.
 
-    What a header declares beyond the size of its file is refused by safetensors.
+    safetensors itself refuses a header that declares more than the size of its file.
     """
     size, memory = source.stat().st_size, physical_memory()
     if size > memory:
@@ -177,7 +177,7 @@ def write_atomically(path: str | os.PathLike[str], payload: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-    if os.name == "posix":  # the new name, too, must survive a power cut
+    if os.name == "posix":  # so that the new name survives a power cut
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -221,7 +221,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Lock an open file; False if another process has, None where the system cannot tell."""
+    """Lock an open file; False if another process has locked it, None if the system has no locks."""
     try:
         import fcntl
     except ImportError:
@@ -236,7 +236,7 @@ def _lock(descriptor: int) -> bool | None:
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
-    """Where a file called ``path`` is to be written; an error, before any work, if it cannot be."""
+    """The path that a file called ``path`` will be written to; raises an error at once if it cannot be."""
     target = Path(os.path.realpath(as_path(path, "path")))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder of `path` does not exist: {target.parent}. Create it first.")

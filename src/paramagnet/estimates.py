@@ -22,7 +22,8 @@ def effective_number(error: float, n_samples: int) -> float:
 class Estimate:
     """A number, its standard error, and the effective number of samples behind it (infinite where exact).
 
-    With few effective samples the error itself is not known: then the estimate is not `trusted`, and says so.
+    With few effective samples the error itself is uncertain: the estimate is then not `trusted`, which its
+    text says.
     """
 
     value: float
@@ -39,7 +40,7 @@ class Estimate:
 
     @property
     def trusted(self) -> bool:
-        """Whether there are enough effective samples for the error to mean something."""
+        """Whether there are enough effective samples for a reliable error."""
         return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Figures: arrays in, figure out. Matplotlib is imported inside the functions."""
+"""Figures from arrays. Matplotlib is imported inside the functions."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _plot_means(data: npt.NDArray[Any], names: Sequence[str]) -> Any:
 
 @dataclass(frozen=True)
 class Look:
-    """How a curve is drawn: so that it is told apart in black and white, and by colour-blind readers."""
+    """The style of a curve, distinct in black and white and for colour-blind readers."""
 
     colour: str
     line: str
@@ -296,7 +296,7 @@ def plot_gaps(
     rows: Sequence[str],
     columns: Sequence[str],
 ) -> Any:
-    """Tables of gaps, none negative, side by side: the darker the further behind; ``marks`` are bold."""
+    """Tables of non-negative gaps side by side; darker cells have larger gaps, ``marks`` are bold."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
@@ -390,6 +390,6 @@ def figure_as_svg(figure: Any, name: str) -> str:
 
 
 def _rounded_path(path: str) -> str:
-    """A path with coordinates to a hundredth of a point, which nobody sees and saves bytes."""
+    """A path with coordinates rounded to a hundredth of a point, which is invisible and saves bytes."""
     path = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), path)
     return re.sub(r"\s+", " ", path)

@@ -169,7 +169,7 @@ class RBM:
         return self.units[0].draw(self.field_v_given_h(h), as_generator(rng))
 
     def hidden_features(self, v: npt.ArrayLike) -> FloatArray:
-        """What the machine says about ``v``, for use by other models: ``E[h | v]``."""
+        """``E[h | v]``, the features of ``v`` for other models."""
         return self.mean_h_given_v(v)
 
     def _field_h(self, v: FloatArray) -> FloatArray:
@@ -247,7 +247,7 @@ class RBM:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RBM:
-        """The machine that `save` wrote to ``path``. Nothing else is accepted, nothing is ever unpickled."""
+        """The machine that `save` wrote to ``path``. Other files are refused, and nothing is unpickled."""
         arrays, metadata = read_arrays(path, _FORMAT)
         names = ("weights", "visible_bias", "hidden_bias")
         further = [name.partition(".") for name in arrays if name not in names]

@@ -1,4 +1,4 @@
-"""The theory against simulation at a machine's own size: averages over random weights.
+"""Simulation beside the theory, for machines of finite size: averages over random weights.
 
 The theory holds for infinite layers. Here machines of given sizes are drawn, with weights from ``N(0,
 beta**2/(n + m))``, and the layer correlation is averaged over them, small machines by enumeration, large
@@ -43,7 +43,7 @@ N_CHAINS, N_RELAX, N_SNAPSHOTS, N_BETWEEN = 400, 200, 30, 4  # of each half
 
 @dataclass(frozen=True, eq=False)
 class DisorderAverage:
-    """What beta_max maximizes (the layer correlation, or its slope), of random machines, and the theory's.
+    """The quantity that beta_max maximizes (the layer correlation, or its slope), simulated and by theory.
 
     ``value`` and its standard ``error`` are averages over ``n_draws`` machines, one per ``beta``; ``maximum``
     is where the simulated curve is largest, nan where that is at an end of the grid.
@@ -138,7 +138,7 @@ def simulate_layer_correlation(
 
 
 class _Answer(NamedTuple):
-    """What is measured: how the units ``x`` of one layer answer to a field on all units ``y`` of the other.
+    """The measured quantity: the response of units ``x`` of one layer to a field on all ``y`` of the other.
 
     With the layer 0 (visible) or 1 (hidden) it is ``-2 <x> cov(x, sum y)``, and with ``square`` also
     ``cov(x**2, sum y)``, summed over ``x``; with None ``cov(x, sum y)`` itself.
@@ -161,8 +161,9 @@ def _choose_answer(visible: Unit, hidden: Unit, b: float, c: float) -> _Answer:
 
 
 def _default_draws(n: int, m: int, summed: int | None, gaussian: bool) -> int:
-    """As many as take about a minute; the average over one machine fluctuates like one over the number of its
-    units. ``summed`` units are enumerated, which takes longer beside Gaussian ones; None: chains are sampled.
+    """As many machines as take about a minute; the variance of one machine falls as one over its size.
+
+    ``summed`` units are enumerated, which takes longer beside Gaussian ones; with None chains are sampled.
     """
     if summed is None:
         return int(np.clip((700 if gaussian else 2_000) // (n + m), 4, 40))
@@ -203,7 +204,7 @@ def _enumerated_with_square(rbm: RBM, exchanged: bool) -> float:
 
 
 class _Moments(NamedTuple):
-    """Of both layers: means, and the covariances of units, and of their squares, with the other's sum."""
+    """Moments of both layers: means, and covariances of units and of their squares with the other's sum."""
 
     means: tuple[FloatArray, FloatArray]
     covariances: tuple[FloatArray, FloatArray]
@@ -211,7 +212,7 @@ class _Moments(NamedTuple):
 
 
 def _sampled(rbm: RBM, answer: _Answer, seed: int) -> float:
-    """The same from chains. A product of two averages needs independent halves, or it would be biased."""
+    """The same from chains, in two independent halves: a product of two averages is biased otherwise."""
     halves = [_sampled_moments(rbm, np.random.default_rng([seed, half])) for half in (0, 1)]
     total = 0.0
     for one, other in (halves, halves[::-1]):

@@ -1,4 +1,4 @@
-"""What a unit type must answer, so that machines, sums, chains, training and files need not know which it is.
+"""The base class of unit types: what machines, sums, chains, training and files ask of a unit.
 
 A unit is a measure ``p0(x)`` on the line. In a field ``h`` it has the weight ``p0(x) exp(h x)``. A new type
 is a subclass of `Unit` with a name and five methods (`log_trace`, `mean`, `draw`, `log_base`, `is_value`);
@@ -38,13 +38,13 @@ class Response(NamedTuple):
 class Unit(ABC):
     """One visible or hidden variable. All functions act elementwise on arrays."""
 
-    # What kind of variable it is: class attributes, instance attributes or properties of a type, as it likes.
+    # These describe the variable; a type may define them as class attributes, attributes or properties.
 
     if TYPE_CHECKING:
 
         @property
         def name(self) -> str:
-            """What `as_unit` and files know the unit by; every type has one."""
+            """The name of the type in `as_unit` and in files; every type has one."""
 
         @property
         def symmetric(self) -> bool:
@@ -52,7 +52,7 @@ class Unit(ABC):
 
         @property
         def values(self) -> tuple[float, ...] | None:
-            """All values, where there are finitely many; None where there are not."""
+            """All values if there are finitely many, else None."""
 
         @property
         def tail(self) -> float:

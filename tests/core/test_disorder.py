@@ -31,7 +31,7 @@ def test_enumerated_average_is_the_difference_of_magnetizations():
         total = 0.0
         for flip in flips:
             rbm = pm.RBM(flip[:, None] * w, np.full(4, b), np.full(3, c))
-            total += pm.exact_moments(rbm).visible.sum() / 7
+            total += pm.exact.exact_moments(rbm).visible.sum() / 7
         return total / len(flips)
 
     expected = sum(
@@ -153,6 +153,6 @@ def test_the_maximum_of_a_curve_is_placed_where_it_is(alpha, c, tolerance):
     """On the theory's own curve. A fit to wider surroundings puts sharp peaks 4 % too high."""
     top = pm.beta_max(alpha, c=c)
     beta = top * np.array(disorder.GRID)
-    values = np.array([pm.layer_correlation_slope(x, alpha, c=c) for x in beta])
+    values = np.array([pm.theory.layer_correlation_slope(x, alpha, c=c) for x in beta])
     assert disorder.peak_of(beta, values) == pytest.approx(top, rel=tolerance)
     assert np.isnan(disorder.peak_of(beta[:5], values[:5]))  # it still grows at the end

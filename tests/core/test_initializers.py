@@ -103,7 +103,7 @@ def test_bad_input_is_named(arguments, words):
 
 
 def test_warnings_of_the_theory_reach_the_caller():
-    with pytest.warns(pm.ReplicaSymmetryWarning, match="unstable") as caught:
+    with pytest.warns(pm.theory.ReplicaSymmetryWarning, match="unstable") as caught:
         pm.initialize(30, 30, hidden_bias=-15.0, rng=0)
     assert caught[0].filename.endswith("initializers.py") or caught[0].filename == __file__
 

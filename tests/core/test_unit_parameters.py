@@ -69,7 +69,7 @@ def test_energies_and_sums_hold_the_further_numbers():
     np.testing.assert_allclose(-rbm.free_energy_h(h), np.log(np.exp(table).sum(0)), atol=1e-13)
     np.testing.assert_allclose(free_energies(rbm, v), rbm.free_energy(v), atol=1e-13)
     p = np.exp(table) / np.exp(table).sum()
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     assert moments.log_partition == pytest.approx(np.log(np.exp(table).sum()), rel=1e-13)
     np.testing.assert_allclose(moments.products, v.T @ p @ h, atol=1e-13)
     conditional = p[5] / p[5].sum()
@@ -179,7 +179,7 @@ def changed(rbm, index, step):
 def test_exact_gradients_against_finite_differences(visible, hidden):
     rbm = make_machine(visible, hidden)
     data, layout, step = make_data(rbm), Layout.of(rbm), 1e-5
-    gradient = pm.exact_gradient(rbm, data)
+    gradient = pm.learning.exact_gradient(rbm, data)
     parts = [gradient.weights.ravel(), gradient.hidden_bias, gradient.visible_bias]
     parts += [*gradient.visible_parameters.values(), *gradient.hidden_parameters.values()]
     ours = np.concatenate(parts)
@@ -252,7 +252,7 @@ def test_a_trajectory_follows_them():
     rbm = make_machine("tilted-trit", "tilted-bit", scale=0.1)
     data = make_data(rbm, 30)
     steps = pm.training_steps(rbm, data, epochs=10, gradient=pm.Exact(), optimizer=pm.Adam(0.05), rng=0)
-    trajectory = pm.log_likelihood_trajectory(steps, data, n_chains=2000, rng=1)
+    trajectory = pm.learning.log_likelihood_trajectory(steps, data, n_chains=2000, rng=1)
     exact = float(pm.log_likelihood(trajectory.state.rbm, data))
     assert abs(float(trajectory[-1]) - exact) < 5.0 * trajectory.error[-1]
 

@@ -16,7 +16,7 @@ TAKERS = {
     "apply, stochastic": DRAWN.apply,
     "thresholds_of": RULE.thresholds_of,
     "partition": lambda data: RULE.partition(data, RULE.thresholds),
-    "log_likelihood_bounds": pm.log_likelihood_bounds,
+    "log_likelihood_bounds": pm.data.log_likelihood_bounds,
 }
 REFUSED = {
     "masked": (np.ma.masked_array(SPINS, SPINS < 0), r"must not be a masked array.*\.filled"),
@@ -49,7 +49,10 @@ def test_sparse_tables_are_taken():
     from scipy.sparse import csr_array
 
     assert np.array_equal(RULE.apply(csr_array(POINTS)), RULE.apply(POINTS))
-    assert pm.log_likelihood_bounds(csr_array(SPINS)).entropy == pm.log_likelihood_bounds(SPINS).entropy
+    assert (
+        pm.data.log_likelihood_bounds(csr_array(SPINS)).entropy
+        == pm.data.log_likelihood_bounds(SPINS).entropy
+    )
 
 
 def test_tensors_are_taken_with_and_without_gradients():
@@ -77,14 +80,14 @@ def test_levels_need_a_partition(high):
 @pytest.mark.parametrize("levels", [(-1.0, 1.0), (0.0, 1.0), (-3.5, 0.0), (0.0, 255.0)])
 def test_bounds_of_two_values(levels):
     data = np.where(SPINS > 0, levels[1], levels[0])
-    bounds = pm.log_likelihood_bounds(data)
+    bounds = pm.data.log_likelihood_bounds(data)
     assert bounds.entropy == pytest.approx(-np.log(4.0))
     assert bounds.independent == pytest.approx(-3.0 * np.log(2.0))
-    assert pm.log_likelihood_bounds(data.astype(np.int64).tolist()).entropy == bounds.entropy
+    assert pm.data.log_likelihood_bounds(data.astype(np.int64).tolist()).entropy == bounds.entropy
 
 
 def test_bounds_of_one_value_are_zero():
-    bounds = pm.log_likelihood_bounds(np.ones((5, 2)))
+    bounds = pm.data.log_likelihood_bounds(np.ones((5, 2)))
     assert (bounds.independent, bounds.entropy) == (0.0, 0.0)
 
 
@@ -95,9 +98,9 @@ def test_bounds_refuse_a_third_value(kind):
     with pytest.raises(
         ValueError, match=r"`data` must have at most two values, got -1, 0 and 1\. Binarize them"
     ):
-        pm.log_likelihood_bounds(data)
+        pm.data.log_likelihood_bounds(data)
     with pytest.raises(ValueError, match="got 0, 2 and 255"):
-        pm.log_likelihood_bounds(np.array([[0, 255], [2, 255]], dtype=np.uint8))
+        pm.data.log_likelihood_bounds(np.array([[0, 255], [2, 255]], dtype=np.uint8))
 
 
 # Other arguments
@@ -121,7 +124,7 @@ def test_options_of_the_fit_are_checked(options, words):
 
 @pytest.mark.parametrize("path", [None, 3, 1.5, b"abc", ["a.csv"], object(), "a\0b", "\ud800", np.zeros(2)])
 def test_paths_are_checked(path):
-    for call in (pm.read_data, pm.read_table, pm.Binarizer.load, RULE.save):
+    for call in (pm.read_data, pm.data.read_table, pm.data.Binarizer.load, RULE.save):
         with pytest.raises(ValueError, match="`path` must"):
             call(path)
     with pytest.raises(ValueError, match="`name` must"):
@@ -132,7 +135,7 @@ def test_paths_are_checked(path):
 
 
 def test_names_that_are_too_long_are_refused():
-    for call in (pm.read_data, pm.read_table, pm.Binarizer.load):
+    for call in (pm.read_data, pm.data.read_table, pm.data.Binarizer.load):
         with pytest.raises(
             ValueError, match="`path` must have names of at most 255 bytes, got one of 100000"
         ):

@@ -84,7 +84,7 @@ def check_machines_of_many_blocks(n_machines, seed):
 def test_linear_terms_that_outweigh_the_range_of_a_double():
     w = np.abs(np.random.default_rng(0).normal(size=(6, 20))) * 5
     rbm = pm.RBM(w, 0, 0, "spin", "spin")
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     assert pm.log_partition(rbm) == pytest.approx(475.6322958, abs=1e-6)
     assert moments.log_partition == pytest.approx(pm.log_partition(rbm), abs=1e-11)
     np.testing.assert_allclose(moments.visible, 0.0, atol=1e-11)  # every state weighs as much as its mirror
@@ -108,7 +108,7 @@ def test_linear_terms_that_outweigh_the_range_of_a_double():
 def test_one_unit_beside_another(w, b, c, expected):
     rbm = pm.RBM([[w]], [b], [c], "bit", "bit")
     assert pm.log_partition(rbm) == pytest.approx(expected, abs=1e-11 * max(1.0, expected))
-    assert pm.exact_moments(rbm).log_partition == pytest.approx(pm.log_partition(rbm), abs=1e-9)
+    assert pm.exact.exact_moments(rbm).log_partition == pytest.approx(pm.log_partition(rbm), abs=1e-9)
     likelihoods = [float(pm.log_likelihood(rbm, [[v]])) for v in (0.0, 1.0)]
     assert max(likelihoods) <= 1e-12  # a discrete machine has no likelihood above zero
     assert sum(map(math.exp, likelihoods)) == pytest.approx(1.0, abs=1e-9)
@@ -160,7 +160,7 @@ def test_gaussian_layers_with_large_exponents(visible, binary, exchanged):
         if exchanged:
             arguments = (w.T, c, b, binary, visible)
             expected = expected[0], expected[2], expected[1], expected[3].T
-        got = pm.exact_moments(pm.RBM(*arguments))
+        got = pm.exact.exact_moments(pm.RBM(*arguments))
         assert got.log_partition == pytest.approx(log_z, rel=1e-11, abs=1e-9)
         assert pm.log_partition(pm.RBM(*arguments)) == pytest.approx(log_z, rel=1e-11, abs=1e-9)
         for x, y in zip((got.visible, got.hidden, got.products), expected[1:], strict=True):
@@ -177,17 +177,17 @@ def competing(size, n_hidden=3):
 
 
 def test_averages_that_rounding_may_spoil_are_refused():
-    fine = pm.exact_moments(pm.RBM(competing(0.1 * CERTAIN), 0, 0, "spin", "spin"))
+    fine = pm.exact.exact_moments(pm.RBM(competing(0.1 * CERTAIN), 0, 0, "spin", "spin"))
     np.testing.assert_allclose(fine.visible, 0.0, atol=1e-9)
     for size in (CERTAIN, 1e3 * CERTAIN):
         rbm = pm.RBM(competing(size), 0, 0, "spin", "spin")
         with pytest.raises(InexactSumError, match=r"averages.*add up to .*learning rate"):
-            pm.exact_moments(rbm)
+            pm.exact.exact_moments(rbm)
         with pytest.raises(InexactSumError):
-            pm.exact_gradient(rbm, [[1.0, 1.0, 1.0]])
+            pm.learning.exact_gradient(rbm, [[1.0, 1.0, 1.0]])
         assert pm.log_partition(rbm) == pytest.approx(size + math.log(2.0), rel=1e-12)
     # One state alone is as certain as ever.
-    alone = pm.exact_moments(pm.RBM(competing(10 * CERTAIN), 1e5, 1e5, "spin", "spin"))
+    alone = pm.exact.exact_moments(pm.RBM(competing(10 * CERTAIN), 1e5, 1e5, "spin", "spin"))
     np.testing.assert_array_equal(alone.products, 1.0)
 
 
@@ -207,9 +207,9 @@ def test_draws_and_logarithms_that_rounding_may_spoil_are_refused():
 def test_gaussian_averages_that_rounding_may_spoil_are_refused(gaussian):
     weights = competing(3e4)
     with pytest.raises(InexactSumError, match="averages"):
-        pm.exact_moments(pm.RBM(weights, 0, 0, gaussian, "spin"))
+        pm.exact.exact_moments(pm.RBM(weights, 0, 0, gaussian, "spin"))
     with pytest.raises(InexactSumError, match="averages"):
-        pm.exact_moments(pm.RBM(weights, 0, 0, "spin", gaussian))
+        pm.exact.exact_moments(pm.RBM(weights, 0, 0, "spin", gaussian))
     with pytest.raises(InexactSumError, match="draws"):
         pm.sample_exact(pm.RBM(100 * weights, 0, 0, "spin", gaussian), 2, rng=0)
 

@@ -47,7 +47,7 @@ def test_sums_of_own_units_are_those_over_all_states(visible, hidden):
     (v, dv), (h, dh) = (all_states(unit, 2) for unit in (rbm.visible, rbm.hidden))
     weights = np.exp(-rbm.energy(v[:, None], h)) * dv * dh
     total = weights.sum()
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     assert pm.log_partition(rbm) == pytest.approx(np.log(total), rel=1e-12)
     assert moments.log_partition == pm.log_partition(rbm)
     p = weights / total
@@ -61,7 +61,7 @@ def test_sums_of_own_units_are_those_over_all_states(visible, hidden):
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 5)])
 def test_the_sum_for_every_type_agrees_with_those_of_the_package(visible, hidden, sizes):
     rbm = make_machine(visible, hidden, *sizes)
-    moments, (log_z, *arrays, further) = pm.exact_moments(rbm), brute_force(rbm).moments()
+    moments, (log_z, *arrays, further) = pm.exact.exact_moments(rbm), brute_force(rbm).moments()
     assert log_z == pytest.approx(moments.log_partition, rel=1e-13)
     for ours, true in zip(arrays, (moments.visible, moments.hidden, moments.products), strict=True):
         np.testing.assert_allclose(ours, true, rtol=1e-12, atol=1e-14)
@@ -128,7 +128,7 @@ def test_costs_follow_from_sizes_alone():
 def test_rounding_is_not_passed_off_as_an_exact_sum():
     rbm = make_machine("trit", "bit", scale=1e9)
     with pytest.raises(InexactSumError):
-        pm.exact_moments(rbm)
+        pm.exact.exact_moments(rbm)
     with pytest.raises(ValueError, match=r"parameters of at most 1e\+12 for exact sums"):
         pm.log_partition(make_machine("trit", "bit", scale=1e14))
 
@@ -171,7 +171,7 @@ def test_a_type_registers_a_sum_of_its_own():
 def test_own_units_train_exactly_and_their_gradient_is_that_of_the_likelihood():
     rbm = make_machine("trit", "bit")
     data = TRIT.draw(np.zeros((30, 4)), np.random.default_rng(2))
-    gradient = pm.exact_gradient(rbm, data)
+    gradient = pm.learning.exact_gradient(rbm, data)
     step = 1e-5
     for i, j in itertools.product(range(4), range(3)):
         change = np.zeros((4, 3))

@@ -223,9 +223,9 @@ def _initialize_from_data(pair: str, scheme: str, scale_from: str) -> dict[str, 
 
 def _exact_sums(pair: str, n_visible: int, n_hidden: int) -> dict[str, np.ndarray]:
     rbm = machine(*pair.split("-"), n_visible, n_hidden)
-    moments = pm.exact_moments(rbm, n_threads=1, force=False)
+    moments = pm.exact.exact_moments(rbm, n_threads=1, force=False)
     data = points(pair.split("-")[0], 9, n_visible)
-    slope = pm.exact_gradient(rbm, data, n_threads=1, force=False)
+    slope = pm.learning.exact_gradient(rbm, data, n_threads=1, force=False)
     return {
         "log_partition": np.array([pm.log_partition(rbm, n_threads=1, force=False), moments.log_partition]),
         "visible": moments.visible,

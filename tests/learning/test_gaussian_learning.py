@@ -59,7 +59,7 @@ def test_moments_against_integrals(visible, hidden):
     sizes = (2, 3) if visible.startswith("gaussian") else (3, 2)
     rbm = draw_machine(*sizes, visible, hidden)
     log_z, *slow = integrate(rbm)
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     assert moments.log_partition == pytest.approx(log_z, abs=1e-12)
     assert pm.log_partition(rbm) == pytest.approx(log_z, abs=1e-12)
     for ours, true in zip((moments.visible, moments.hidden, moments.products), slow, strict=True):
@@ -124,7 +124,7 @@ def test_exact_draws():
     np.testing.assert_allclose(states.T @ states / len(states), second, atol=0.006)
     rbm = draw_machine(4, 12, "gaussian(0.5)", "bit", seed=2)
     sample = pm.sample_exact(rbm, 100_000, rng=0)
-    np.testing.assert_allclose(sample.mean(axis=0), pm.exact_moments(rbm).visible, atol=0.03)
+    np.testing.assert_allclose(sample.mean(axis=0), pm.exact.exact_moments(rbm).visible, atol=0.03)
     assert pm.sample_exact(draw_machine(5, 2, "spin", "gaussian"), 10, rng=0).shape == (10, 5)
 
 
@@ -136,7 +136,7 @@ def test_gradient_against_differences(visible, hidden):
         data = rng.normal(size=(7, 4))
     else:
         data = rng.choice(LEVELS[visible], size=(7, 4))
-    gradient = pm.exact_gradient(rbm, data)
+    gradient = pm.learning.exact_gradient(rbm, data)
     for name in ("weights", "visible_bias", "hidden_bias"):
         array = getattr(rbm, name)
         for index in np.ndindex(array.shape):
@@ -229,7 +229,7 @@ def test_initialize():
     np.testing.assert_allclose(rbm.mean_v_given_h(np.zeros(5)), data.mean(axis=0), rtol=1e-12)
     plain = pm.initialize(600, 500, visible="gaussian", hidden="spin", rng=0)
     assert plain.weights.std() == pytest.approx(1 / np.sqrt(np.sqrt(600 * 500) + 500), rel=0.01)
-    with pytest.raises(pm.NoMaximumError, match="gaussian-gaussian"):
+    with pytest.raises(pm.theory.NoMaximumError, match="gaussian-gaussian"):
         pm.initialize(6, 5, visible="gaussian", hidden="gaussian")
 
 
@@ -336,7 +336,7 @@ def test_normal_deviates():
 
 def test_samples():
     rbm = draw_machine(4, 5, "gaussian(0.5)", "bit", seed=2)
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     drawn = pm.sample(rbm, 50_000, n_steps=30, rng=0)
     exact = pm.sample_exact(rbm, 50_000, rng=1)
     np.testing.assert_allclose(drawn.mean(axis=0), moments.visible, atol=0.03)
@@ -359,7 +359,7 @@ def test_annealing(visible, hidden, method):
     assert estimate.error < 0.1
     assert abs(estimate.value - true) < 4.5 * estimate.error + 1e-4
     if visible.startswith("gaussian") and method == "mais":
-        means = pm.exact_moments(rbm).visible
+        means = pm.exact.exact_moments(rbm).visible
         better = pm.estimate_log_partition(rbm, start=means, n_samples=2000, n_temperatures=100, rng=0)
         assert abs(better.value - true) < 4.5 * better.error + 1e-4
         with pytest.raises(
@@ -387,7 +387,7 @@ def test_bad_data():
     rbm = draw_machine(2, 2, "gaussian", "bit")
     data = np.zeros((3, 2))
     data[1, 0] = np.nan
-    for call in (pm.log_likelihood, pm.exact_gradient):
+    for call in (pm.log_likelihood, pm.learning.exact_gradient):
         with pytest.raises(
             ValueError, match="`data` must not hold NaN, found 1, the first in row 1, column 0"
         ):
@@ -418,7 +418,7 @@ def test_two_gaussian_layers_are_refused_by_name():
     strong = pm.initialize(50, 50, visible="gaussian", hidden="gaussian", scheme="xavier", rng=0)
     with pytest.raises(ValueError, match=r"`rbm` must be a distribution: .* below 1, got 1\.8"):
         pm.sample(strong, 2, rng=0)
-    with pytest.raises(pm.NoMaximumError, match="Give one of the layers spin or bit units"):
+    with pytest.raises(pm.theory.NoMaximumError, match="Give one of the layers spin or bit units"):
         pm.beta_max(1.0, visible="gaussian", hidden="gaussian")
 
 
@@ -476,7 +476,7 @@ def test_many_binary_units_beside_a_gaussian_layer_are_not_enumerated():
     rng = np.random.default_rng(0)
     rbm, points = pm.initialize(4, 60, visible="gaussian", rng=1), rng.normal(size=(30, 4))
     states = pm.training_steps(rbm, points, epochs=1, gradient=pm.CD(1), rng=0, evaluate=())
-    trajectory = pm.log_likelihood_trajectory(states, points, n_chains=50, n_temperatures=20, rng=0)
+    trajectory = pm.learning.log_likelihood_trajectory(states, points, n_chains=50, n_temperatures=20, rng=0)
     assert np.isfinite(trajectory.log_likelihood).all()
 
 
@@ -489,6 +489,6 @@ def test_scales_beyond_the_theory_are_marked():
 
 
 def test_search_for_the_maximum_stays_where_the_theory_is_computed():
-    result = pm.find_beta_max(0.001, visible="gaussian", hidden="spin", c=10.0)
+    result = pm.theory.find_beta_max(0.001, visible="gaussian", hidden="spin", c=10.0)
     assert result.status == "unstable"
     assert result.beta == pytest.approx(15.1822, abs=1e-3)

@@ -186,7 +186,7 @@ def test_rmsprop_is_what_it_says():
     result = run(gradient=pm.Exact(), optimizer=RMSprop(0.02, 0.5), epochs=2, batch_size=None)
     weights, scale, machine = MACHINE.weights, 0.0, MACHINE
     for _ in range(2):
-        slope = pm.exact_gradient(machine, DATA)
+        slope = pm.learning.exact_gradient(machine, DATA)
         vector = np.concatenate((slope.weights.ravel(), slope.hidden_bias, slope.visible_bias))
         scale = 0.5 * scale + 0.5 * vector**2
         step = 0.02 * vector / (np.sqrt(scale) + 1e-8)

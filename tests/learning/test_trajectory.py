@@ -60,7 +60,7 @@ def test_it_follows_the_exact_likelihood():
     np.testing.assert_allclose(ours.log_partition, [log_partition(s.rbm) for s in states], atol=0.3)
     np.testing.assert_allclose(ours.validation - ours.log_likelihood, exact_curve(states, data[:7]) - exact)
     assert ours.state is states[-1]
-    assert paramagnet.log_likelihood_trajectory is log_likelihood_trajectory
+    assert paramagnet.learning.log_likelihood_trajectory is log_likelihood_trajectory
 
 
 @pytest.mark.parametrize("gradient", [Exact(), CD()], ids=repr)

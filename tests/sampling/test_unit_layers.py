@@ -22,7 +22,7 @@ def make_machine(visible, hidden, n_visible=5, n_hidden=4, scale=0.5, seed=1):
 
 def errors_of(rbm, states):
     """Of the means of chains against exact ones, in standard errors."""
-    moments = pm.exact_moments(rbm)
+    moments = pm.exact.exact_moments(rbm)
     return np.abs(states.mean(axis=0) - moments.visible) * np.sqrt(len(states)) / states.std(axis=0)
 
 

@@ -39,15 +39,15 @@ def test_one_value_is_that_value(visible, hidden):
     same = solve_saddle_point(1.3, 0.7, b=Biases([0.4, 0.4, 0.4]), c=Biases([-0.8]), **units)
     for name in ("q_v", "q_h", "Q_v", "Q_h", "free_energy"):
         assert getattr(same, name) == pytest.approx(getattr(one, name), rel=1e-12)
-    assert pm.replica_stability(1.3, 0.7, b=Biases([0.4]), c=-0.8, **units) == pytest.approx(
-        pm.replica_stability(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-12
+    assert pm.theory.replica_stability(1.3, 0.7, b=Biases([0.4]), c=-0.8, **units) == pytest.approx(
+        pm.theory.replica_stability(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-12
     )
     if hidden != "spin" or visible == "bit":
-        chi = pm.layer_correlation(1.3, 0.7, b=Biases([0.4, 0.4]), c=-0.8, **units)
+        chi = pm.theory.layer_correlation(1.3, 0.7, b=Biases([0.4, 0.4]), c=-0.8, **units)
         sign = -1.0 if hidden == "gaussian" else 1.0  # the gauge
         assert chi == pytest.approx(
-            sign * pm.layer_correlation(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-11
-        ) or (chi == pytest.approx(pm.layer_correlation(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-11))
+            sign * pm.theory.layer_correlation(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-11
+        ) or (chi == pytest.approx(pm.theory.layer_correlation(1.3, 0.7, b=0.4, c=-0.8, **units), rel=1e-11))
 
 
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS)
@@ -63,7 +63,7 @@ def test_responses_by_differences(visible, hidden):
         at = solve_saddle_point(1.2, 0.8, b=shifted(FEW, t, symmetric), c=-0.6, **units)
         return np.array([at.magnetization_v, 0.8 * at.magnetization_h]) / 1.8
 
-    chi = pm.susceptibility(1.2, 0.8, b=FEW, c=-0.6, **units)
+    chi = pm.theory.susceptibility(1.2, 0.8, b=FEW, c=-0.6, **units)
     np.testing.assert_allclose(chi[:, 0], derivative(magnetization, 2e-3), rtol=1e-8)
     assert chi[0, 1] == pytest.approx(chi[1, 0], rel=1e-11)
 
@@ -115,18 +115,19 @@ def test_weights_are_repetitions_and_order_does_not_matter():
 
 def test_the_sign_of_a_bias_is_a_matter_of_naming():
     signs = RNG.choice([-1.0, 1.0], size=MANY.size)
-    one, other = (pm.find_beta_max(0.6, b=Biases(b), c=-2.0) for b in (MANY, signs * MANY))
+    one, other = (pm.theory.find_beta_max(0.6, b=Biases(b), c=-2.0) for b in (MANY, signs * MANY))
     assert other.beta == pytest.approx(one.beta, rel=1e-12)
     assert other.value == pytest.approx(one.value, rel=1e-12)
     bits = [
-        pm.layer_correlation(1.5, 0.6, visible="bit", b=Biases(b), c=-2.0) for b in (FEW.values, -FEW.values)
+        pm.theory.layer_correlation(1.5, 0.6, visible="bit", b=Biases(b), c=-2.0)
+        for b in (FEW.values, -FEW.values)
     ]
     assert abs(bits[0] / bits[1] - 1) > 0.1  # the values of bits are no matter of naming
 
 
 def test_exchange():
-    one = pm.find_beta_max(0.6, b=FEW, c=-2.0)
-    other = pm.find_beta_max(1 / 0.6, visible="bit", hidden="spin", b=-2.0, c=FEW)
+    one = pm.theory.find_beta_max(0.6, b=FEW, c=-2.0)
+    other = pm.theory.find_beta_max(1 / 0.6, visible="bit", hidden="spin", b=-2.0, c=FEW)
     assert other.beta == pytest.approx(one.beta, rel=1e-11)
 
 
@@ -136,7 +137,7 @@ def test_zero_biases_are_no_biases():
     )
     several = pm.beta_max(1.3, c=Biases([-1.2, -1.2]))
     assert several == pytest.approx(pm.beta_max(1.3, c=-1.2), rel=1e-12)
-    assert pm.layer_correlation(1.3, 1.0, b=Biases([0.0]), c=-1.2) == 0.0
+    assert pm.theory.layer_correlation(1.3, 1.0, b=Biases([0.0]), c=-1.2) == 0.0
 
 
 def test_broadcasting():

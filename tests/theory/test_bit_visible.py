@@ -36,14 +36,14 @@ def test_theory_against_the_mapped_spins(beta, b, c):
         simulate(n, beta, b, c, k, n) for n, k in ((5, 3000), (10, 800))
     )
     limit, error = 2 * large - small, np.hypot(2 * large_error, small_error)
-    p = pm.solve_saddle_point(beta, 1.0, b=b, c=c, **BITS)
+    p = pm.theory.solve_saddle_point(beta, 1.0, b=b, c=c, **BITS)
     theory = np.array([p.magnetization_v, p.magnetization_h, p.q_v, p.q_h])
     assert np.all(np.abs(limit - theory) < 3.5 * error + 0.01 * theory), (limit, theory, error)
 
 
 def test_the_correlation_changes_sign_and_its_maximum_jumps():
     beta = np.linspace(0.4, 8.0, 39)
-    chi = pm.layer_correlation(beta, 1.0, c=-2.0, **BITS)
+    chi = pm.theory.layer_correlation(beta, 1.0, c=-2.0, **BITS)
     assert chi.max() == pytest.approx(0.0104, abs=2e-4)
     assert beta[chi.argmax()] == pytest.approx(2.6)
     assert 4.4 < beta[np.flatnonzero(chi < 0)[0]] < 5.0
@@ -53,13 +53,13 @@ def test_the_correlation_changes_sign_and_its_maximum_jumps():
         (-1.0, 1.840, 6.285),
         (-1.25, 2.034, None),
     ):
-        result = pm.find_beta_max(1.0, c=c, **BITS)
+        result = pm.theory.find_beta_max(1.0, c=c, **BITS)
         assert result.beta == pytest.approx(first, abs=1e-3)
         if rival is None:
             assert result.status == "maximum"
         else:
             assert result.rival == pytest.approx(rival, abs=0.02)
-    with pytest.warns(pm.MaximumWarning, match="has a higher maximum"):
+    with pytest.warns(pm.theory.MaximumWarning, match="has a higher maximum"):
         pm.beta_max(1.0, c=-1.0, **BITS)
 
 
@@ -67,7 +67,7 @@ def test_it_is_another_maximum_than_that_of_spins():
     """Weights of bits are twice those of spins for the same machine, but beta_max is not: the sum of
     covariances knows which value of a bit is called 1.
     """
-    bits, spins = pm.find_beta_max(1.0, c=-2.0, **BITS), pm.find_beta_max(1.0, c=-2.0)
+    bits, spins = pm.theory.find_beta_max(1.0, c=-2.0, **BITS), pm.theory.find_beta_max(1.0, c=-2.0)
     assert abs(bits.beta - 2 * spins.beta) > 1.0
 
 

@@ -149,7 +149,7 @@ def calculate(browse):
 
 @cache
 def expect(visible, hidden, n, m, c):
-    return pm.find_beta_max(m / n, visible=visible, hidden=hidden, c=c)
+    return pm.theory.find_beta_max(m / n, visible=visible, hidden=hidden, c=c)
 
 
 def assert_equal(answers, cases):
@@ -197,14 +197,16 @@ def test_a_spin_bias_too_small_to_matter_is_none(engine, calculate):
 def test_the_curve_is_that_of_the_library(engine, calculate):
     for answer, case in zip(calculate(engine, "curve"), GROUPS["curve"], strict=True):
         visible, hidden, n, m, c, _ = case
-        expected = pm.layer_correlation_slope(np.array(BETAS), m / n, visible=visible, hidden=hidden, c=c)
+        expected = pm.theory.layer_correlation_slope(
+            np.array(BETAS), m / n, visible=visible, hidden=hidden, c=c
+        )
         np.testing.assert_allclose(answer["curve"], expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_formula_starts_the_search_where_it_holds(engine, calculate):
     inside, *outside = calculate(engine, "formula")
-    assert inside["formula"] == pytest.approx(pm.beta_max_formula(500 / 784, -5.0), abs=1e-12)
+    assert inside["formula"] == pytest.approx(pm.theory.beta_max_formula(500 / 784, -5.0), abs=1e-12)
     assert all(answer["formula"] is None for answer in outside)
 
 

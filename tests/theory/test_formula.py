@@ -29,12 +29,12 @@ def exact(alpha, c):
     return np.exp(peak_search.refine(ensemble, peak)[0])
 
 
-@pytest.mark.filterwarnings("ignore::paramagnet.ReplicaSymmetryWarning")
+@pytest.mark.filterwarnings("ignore::paramagnet.theory.ReplicaSymmetryWarning")
 def test_error_is_below_what_is_certified():
     alpha, c = random_machines(400, 1)
     edges = np.array([0.05, 0.05, 20.0, 20.0, 0.05, 20.0]), np.array([-10.0, 2.0, -10.0, 2.0, -3.0, -3.0])
     alpha, c = np.r_[alpha, edges[0]], np.r_[c, edges[1]]
-    error = pm.beta_max_formula(alpha, c) - exact(alpha, c)
+    error = pm.theory.beta_max_formula(alpha, c) - exact(alpha, c)
     assert np.abs(error).max() < formula.CERTIFIED
     assert (
         np.abs(error).max() > 1e-8
@@ -43,7 +43,7 @@ def test_error_is_below_what_is_certified():
 
 def test_solver_started_from_the_formula_agrees_with_the_scan():
     alpha, c = random_machines(200, 2)
-    assert np.abs(pm.find_beta_max(alpha, c=c).beta / exact(alpha, c) - 1.0).max() < 1e-11
+    assert np.abs(pm.theory.find_beta_max(alpha, c=c).beta / exact(alpha, c) - 1.0).max() < 1e-11
 
 
 def test_where_the_derivative_has_an_extremum_the_search_goes_on():
@@ -62,35 +62,39 @@ def test_maps_are_inverse():
 
 
 def test_broadcasts_and_returns_floats():
-    assert isinstance(pm.beta_max_formula(1.0, -5.0), float)
-    table = pm.beta_max_formula(np.array([[0.5], [1.0]]), [0.0, -1.0, -2.0])
+    assert isinstance(pm.theory.beta_max_formula(1.0, -5.0), float)
+    table = pm.theory.beta_max_formula(np.array([[0.5], [1.0]]), [0.0, -1.0, -2.0])
     assert table.shape == (2, 3)
-    assert table[1, 2] == pytest.approx(pm.beta_max_formula(1.0, -2.0), abs=1e-14)
+    assert table[1, 2] == pytest.approx(pm.theory.beta_max_formula(1.0, -2.0), abs=1e-14)
     many = np.full(3000, 1.0)  # more than one chunk
-    assert np.ptp(pm.beta_max_formula(many, -2.0)) < 1e-12
+    assert np.ptp(pm.theory.beta_max_formula(many, -2.0)) < 1e-12
 
 
 def test_warns_where_replica_symmetry_is_broken():
     alpha, c = random_machines(300, 3)
-    broken = pm.find_beta_max(alpha, c=c).stability < 0.0
+    broken = pm.theory.find_beta_max(alpha, c=c).stability < 0.0
     for a, bias, is_broken in zip(alpha[::5], c[::5], broken[::5], strict=True):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            pm.beta_max_formula(a, bias)
+            pm.theory.beta_max_formula(a, bias)
         assert bool(caught) == is_broken, (a, bias)
-    with pytest.warns(pm.ReplicaSymmetryWarning, match="`alpha` = 20, `c` = -10"):
-        pm.beta_max_formula(20.0, -10.0)
+    with pytest.warns(pm.theory.ReplicaSymmetryWarning, match="`alpha` = 20, `c` = -10"):
+        pm.theory.beta_max_formula(20.0, -10.0)
 
 
 def test_one_broken_machine_among_many_is_enough_for_the_warning():
-    assert pm.find_beta_max(20.0, c=-10.0).stability < 0.0 < pm.find_beta_max(1.0, c=-1.0).stability
+    assert (
+        pm.theory.find_beta_max(20.0, c=-10.0).stability
+        < 0.0
+        < pm.theory.find_beta_max(1.0, c=-1.0).stability
+    )
     for alpha, c in (([1.0, 20.0, 1.0], [-1.0, -10.0, 0.0]), ([20.0, 1.0], [-10.0, -1.0])):
-        with pytest.warns(pm.ReplicaSymmetryWarning, match="`alpha` = 20, `c` = -10"):
-            many = pm.beta_max_formula(alpha, c)
-        assert many[c.index(-1.0)] == pytest.approx(pm.beta_max_formula(1.0, -1.0), abs=1e-14)
+        with pytest.warns(pm.theory.ReplicaSymmetryWarning, match="`alpha` = 20, `c` = -10"):
+            many = pm.theory.beta_max_formula(alpha, c)
+        assert many[c.index(-1.0)] == pytest.approx(pm.theory.beta_max_formula(1.0, -1.0), abs=1e-14)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        pm.beta_max_formula([1.0, 2.0, 1.0], [-1.0, -2.0, 0.0])
+        pm.theory.beta_max_formula([1.0, 2.0, 1.0], [-1.0, -2.0, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_one_broken_machine_among_many_is_enough_for_the_warning():
 )
 def test_bad_input(alpha, c, words):
     with pytest.raises(ValueError, match=words):
-        pm.beta_max_formula(alpha, c)
+        pm.theory.beta_max_formula(alpha, c)
 
 
 def test_many_values_are_quick():
@@ -134,7 +138,7 @@ def test_code_of_the_documentation(capsys):
 @pytest.mark.slow
 def test_solver_against_scan_at_many_points():
     alpha, c = random_machines(5000, 5)
-    assert np.abs(pm.find_beta_max(alpha, c=c).beta / exact(alpha, c) - 1.0).max() < 1e-11
+    assert np.abs(pm.theory.find_beta_max(alpha, c=c).beta / exact(alpha, c) - 1.0).max() < 1e-11
 
 
 def test_printed_border_of_the_corner():
@@ -147,5 +151,5 @@ def test_printed_border_of_the_corner():
     assert tuple(cubic) == formula._BROKEN_BELOW
     for alpha in (2.8, 5.0, 9.0, 14.0, 20.0):
         c = np.polynomial.polynomial.polyval(np.log(alpha), cubic)
-        below, above = (pm.find_beta_max(alpha, c=c + shift).stability for shift in (-0.003, 0.003))
+        below, above = (pm.theory.find_beta_max(alpha, c=c + shift).stability for shift in (-0.003, 0.003))
         assert below < 0.0 < above

@@ -39,7 +39,7 @@ def test_responses_by_differences(visible, hidden, beta, alpha, b, c):
     units = {"visible": visible, "hidden": hidden}
     p = solve_saddle_point(beta, alpha, b=b, c=c, **units)
     assert p.residual < 1e-13
-    chi = pm.susceptibility(beta, alpha, b=b, c=c, **units)
+    chi = pm.theory.susceptibility(beta, alpha, b=b, c=c, **units)
     in_b = derivative(lambda t: magnetizations(beta, alpha, b + t, c, **units), 2e-3)
     in_c = derivative(lambda t: magnetizations(beta, alpha, b, c + t, **units), 2e-3)
     np.testing.assert_allclose(chi, np.stack([in_b, in_c], axis=-1), rtol=1e-9, atol=1e-10)
@@ -47,7 +47,9 @@ def test_responses_by_differences(visible, hidden, beta, alpha, b, c):
     of_f = derivative(lambda t: solve_saddle_point(beta, alpha, b=b, c=c + t, **units).free_energy, 2e-3)
     assert np.isclose(-of_f, magnetizations(beta, alpha, b, c, **units)[1], rtol=1e-10)
     of_q = derivative(lambda t: solve_saddle_point(beta, alpha, b=b, c=c + t, **units).q_v, 2e-3)
-    assert np.isclose(pm.overlap_response(beta, alpha, b=b, c=c, **units), -of_q / (1 + alpha), rtol=1e-8)
+    assert np.isclose(
+        pm.theory.overlap_response(beta, alpha, b=b, c=c, **units), -of_q / (1 + alpha), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS, ids=str)
@@ -94,7 +96,7 @@ def test_two_gaussian_layers_are_one_normal_distribution():
     assert np.isclose(-log_z / (n + m), p.free_energy, rtol=0.01)
     covariance = np.linalg.inv(precision)
     assert np.isclose(np.mean(np.diag(covariance)[:n]), p.Q_v - p.q_v, rtol=2e-3)
-    assert pm.layer_correlation(
+    assert pm.theory.layer_correlation(
         beta, 0.5, visible="gaussian", hidden="gaussian", b=0.3, c=-0.4
     ) == pytest.approx(0.0, abs=1e-15)
 
@@ -108,7 +110,7 @@ def test_two_gaussian_layers_end_at_an_edge():
             ValueError, match=r"`beta` must stay below .*\(1 \+ alpha\)/\(1 \+ sqrt\(alpha\)\)\^2"
         ):
             solve_saddle_point(1.001 * edge, alpha, **units)
-        with pytest.raises(pm.NoMaximumError, match=r"ceases to exist: an edge, no maximum") as caught:
+        with pytest.raises(pm.theory.NoMaximumError, match=r"ceases to exist: an edge, no maximum") as caught:
             pm.beta_max(alpha, **units)
         assert caught.value.result.beta == pytest.approx(edge, rel=1e-14)
 
@@ -140,7 +142,7 @@ def test_small_gaussian_bit_machines(beta, c):
     (small, small_error), (large, large_error) = simulate(5, beta, c, 2500, 1), simulate(10, beta, c, 700, 2)
     limit, error = 2 * large - small, np.hypot(2 * large_error, small_error)
     p = solve_saddle_point(beta, 1.0, visible="gaussian", hidden="bit", c=c)
-    answer = pm.overlap_response(beta, 1.0, visible="gaussian", hidden="bit", c=c)
+    answer = pm.theory.overlap_response(beta, 1.0, visible="gaussian", hidden="bit", c=c)
     theory = np.array([p.q_v, p.Q_v, p.magnetization_h, answer])
     assert np.all(np.abs(limit - theory) < 3.5 * error + 0.03 * np.abs(theory)), (limit, theory, error)
 
@@ -152,7 +154,7 @@ def test_small_gaussian_bit_machines(beta, c):
 def test_beta_max_to_nine_digits(row):
     of = {"gaussian": pm.gaussian(float(row["variance"]))}
     units = {name: of.get(row[name], row[name]) for name in ("visible", "hidden")}
-    result = pm.find_beta_max(float(row["alpha"]), b=float(row["b"]), c=float(row["c"]), **units)
+    result = pm.theory.find_beta_max(float(row["alpha"]), b=float(row["b"]), c=float(row["c"]), **units)
     assert abs(result.beta - float(row["beta_max"])) < 1e-9
     assert result.status == "maximum"
 
@@ -182,9 +184,9 @@ def test_transitions_in_closed_form(alpha):
         above = solve_saddle_point(1.001 * beta, alpha, **units)
         assert 1e-5 < above.q_h < 1e-2
         assert above.residual < 1e-13
-        near = [abs(pm.layer_correlation_slope(beta * (1 + t), alpha, **units)) for t in (-1e-6, 1e-6)]
+        near = [abs(pm.theory.layer_correlation_slope(beta * (1 + t), alpha, **units)) for t in (-1e-6, 1e-6)]
         assert min(near) > 1e3
-        assert abs(pm.replica_stability(beta * (1 - 1e-9), alpha, **units)) < 1e-7
+        assert abs(pm.theory.replica_stability(beta * (1 - 1e-9), alpha, **units)) < 1e-7
     n, m = 100, round(100 * alpha)
     sigma = pm.weight_std(n, m, visible="gaussian", hidden="spin")
     assert sigma**2 == pytest.approx(1 / (np.sqrt(n * m) + m), rel=1e-12)
@@ -193,7 +195,7 @@ def test_transitions_in_closed_form(alpha):
 def test_small_biases_lead_to_the_transition():
     critical = pm.beta_max(1.0, visible="gaussian", hidden="spin")
     distances = [
-        abs(pm.find_beta_max(1.0, visible="gaussian", hidden="spin", b=e, c=e).beta / critical - 1)
+        abs(pm.theory.find_beta_max(1.0, visible="gaussian", hidden="spin", b=e, c=e).beta / critical - 1)
         for e in (1e-2, 1e-3)
     ]
     assert distances[1] < 0.1 * distances[0] < 1e-3
@@ -205,12 +207,12 @@ def test_gaussian_bit_slope_changes_sign_and_the_overlap_does_not():
     """
     beta = np.linspace(0.8, 3.5, 55)
     units = {"visible": "gaussian", "hidden": "bit", "c": -2.0}
-    slope = pm.layer_correlation_slope(beta, 1.0, **units)
+    slope = pm.theory.layer_correlation_slope(beta, 1.0, **units)
     assert slope.max() == pytest.approx(0.10, abs=0.005)
     assert slope.min() == pytest.approx(-0.037, abs=0.002)
     crossing = beta[np.flatnonzero(slope < 0)[0]]
     assert 1.84 < crossing < 1.95
-    answer = -pm.overlap_response(beta, 1.0, **units)
+    answer = -pm.theory.overlap_response(beta, 1.0, **units)
     assert np.all(answer > 0)
     assert np.count_nonzero(np.diff(np.sign(np.diff(answer)))) == 1
     assert pm.beta_max(1.0, **units) == pytest.approx(1.8895490001, abs=1e-9)
@@ -218,8 +220,8 @@ def test_gaussian_bit_slope_changes_sign_and_the_overlap_does_not():
 
 def test_the_overlap_is_the_papers_criterion_for_spins():
     for beta, alpha, c in [(0.9, 0.4, -0.5), (2.3, 1.0, -2.0), (5.0, 2.0, -1.0)]:
-        slope = pm.layer_correlation_slope(beta, alpha, c=c)
-        assert np.isclose(pm.overlap_response(beta, alpha, c=c), slope, rtol=1e-12)
+        slope = pm.theory.layer_correlation_slope(beta, alpha, c=c)
+        assert np.isclose(pm.theory.overlap_response(beta, alpha, c=c), slope, rtol=1e-12)
 
 
 def test_gaussian_bit_beta_max_moves_steadily():
@@ -237,14 +239,14 @@ def test_first_order_transition():
     with a warning.
     """
     units = {"visible": "gaussian", "hidden": "bit", "c": -5.0}
-    with pytest.warns(pm.MaximumWarning, match="grows up to a first-order transition"):
+    with pytest.warns(pm.theory.MaximumWarning, match="grows up to a first-order transition"):
         beta = pm.beta_max(1.0, **units)
-    assert pm.find_beta_max(1.0, **units).status == "first-order"
+    assert pm.theory.find_beta_max(1.0, **units).status == "first-order"
     below, above = (solve_saddle_point(beta * (1 + t), 1.0, **units) for t in (-1e-6, 1e-6))
     assert above.Q_h - below.Q_h > 0.1
     assert abs(above.free_energy - below.free_energy) < 1e-5
     assert above.residual < 1e-13
-    assert pm.replica_stability(beta * (1 - 1e-6), 1.0, **units) > 0.9
+    assert pm.theory.replica_stability(beta * (1 - 1e-6), 1.0, **units) > 0.9
     for c, two_phases in ((-3.9, False), (-4.4, True)):
         grid = make_ensemble(np.linspace(2.2, 2.6, 81), 1.0, visible="bit", hidden="gaussian", b=c, c=0.0)
         (_, first), (_, last) = solve_against_gaussian(grid)
@@ -263,10 +265,13 @@ def test_responses_at_the_transition_itself(visible, hidden):
     """At alpha = 1 beta_max is exact, and so is the zero of the determinant."""
     units = {"visible": visible, "hidden": hidden}
     at = pm.beta_max(1.0, **units)
-    chi, near = pm.susceptibility(at, 1.0, **units), pm.susceptibility(at * (1.0 - 1e-9), 1.0, **units)
+    chi, near = (
+        pm.theory.susceptibility(at, 1.0, **units),
+        pm.theory.susceptibility(at * (1.0 - 1e-9), 1.0, **units),
+    )
     np.testing.assert_allclose(chi, near, atol=1e-7)
-    assert pm.layer_correlation_slope(at, 1.0, **units) == -np.inf
-    assert pm.overlap_response(at, 1.0, **units) == -np.inf
+    assert pm.theory.layer_correlation_slope(at, 1.0, **units) == -np.inf
+    assert pm.theory.overlap_response(at, 1.0, **units) == -np.inf
 
 
 def test_far_out():
@@ -279,4 +284,4 @@ def test_far_out():
     nothing = solve_saddle_point(0.0, 1.0, visible="gaussian", hidden="bit", b=0.3, c=-1.0)
     assert nothing.q_v == pytest.approx(0.09, rel=1e-14)
     assert nothing.Q_v == pytest.approx(1.09, rel=1e-14)
-    assert pm.find_beta_max(1.0, visible="gaussian", hidden="bit", c=-8.0).status == "first-order"
+    assert pm.theory.find_beta_max(1.0, visible="gaussian", hidden="bit", c=-8.0).status == "first-order"

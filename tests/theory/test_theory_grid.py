@@ -19,7 +19,7 @@ from paramagnet.theory.gaussian_saddle import LARGEST_BETA
 
 SECONDS = 2.0
 ARGUMENT = re.compile("`(alpha|beta|b|c|visible|hidden|hidden_bias|n_visible|n_hidden)`")
-DOUBTS = {pm.ReplicaSymmetryWarning, pm.MaximumWarning}
+DOUBTS = {pm.theory.ReplicaSymmetryWarning, pm.theory.MaximumWarning}
 ROWS = json.loads(STORED.read_text())
 
 
@@ -31,7 +31,7 @@ def outcome(call):
         try:
             run(call)
             end, words = "answered", "`alpha`"
-        except (pm.NoMaximumError, pm.ConvergenceError, ValueError) as error:
+        except (pm.theory.NoMaximumError, pm.theory.ConvergenceError, ValueError) as error:
             end, words = type(error).__name__, str(error)
         seconds = time.thread_time() - start
     assert ARGUMENT.search(words), (call, words)
@@ -169,7 +169,7 @@ def test_bits_far_on_one_side(b, hidden):
     exp(b + A Q_h/2) and q = E exp(2(h + g)) = exp(2b + A (Q_h + q_h)), with the hidden layer left to itself.
     """
     beta, alpha, c = 0.7, 1.3, 0.4
-    point = pm.solve_saddle_point(beta, alpha, visible="bit", hidden=hidden, b=b, c=c)
+    point = pm.theory.solve_saddle_point(beta, alpha, visible="bit", hidden=hidden, b=b, c=c)
     mean = {"spin": np.tanh(c), "bit": 1 / (1 + np.exp(-c)), "gaussian(0.5)": 0.5 * c}[hidden]
     square = {"spin": 1.0, "bit": mean, "gaussian(0.5)": mean**2 + 0.5}[hidden]
     a = alpha * beta**2 / (1 + alpha)
@@ -180,8 +180,8 @@ def test_bits_far_on_one_side(b, hidden):
     assert point.converged
     assert abs(point.q_h / mean**2 - 1) < 1e-12
     machine = {"visible": "bit", "hidden": hidden, "b": b, "c": c}
-    assert pm.replica_stability(beta, alpha, **machine) == 1.0
-    assert abs(pm.layer_correlation(beta, alpha, **machine)) <= 2 * np.exp(max(b, -700.0))
+    assert pm.theory.replica_stability(beta, alpha, **machine) == 1.0
+    assert abs(pm.theory.layer_correlation(beta, alpha, **machine)) <= 2 * np.exp(max(b, -700.0))
 
 
 @pytest.mark.parametrize("visible", ["spin", "bit", "gaussian"])
@@ -191,7 +191,7 @@ def test_no_raw_error_and_no_rounding_at_large_biases(visible, hidden, size):
     """Where 1 - tanh, exp(-|h|) and exp(-2|h|) end. Warnings are errors here."""
     for b, c in ((size, 0.3), (-size, -size), (0.0, -size), (-0.2, size)):
         for name in ("susceptibility", "overlap_response", "replica_stability"):
-            value = getattr(pm, name)(0.6, 0.8, visible=visible, hidden=hidden, b=b, c=c)
+            value = getattr(pm.theory, name)(0.6, 0.8, visible=visible, hidden=hidden, b=b, c=c)
             assert np.isfinite(value).all(), (name, b, c)
 
 
@@ -199,16 +199,16 @@ def test_no_raw_error_and_no_rounding_at_large_biases(visible, hidden, size):
 def test_a_layer_far_on_one_side_beside_large_couplings(b):
     """The other solution, in which large couplings overcome the bias, is one too: nothing is raised."""
     for beta in (0.01, 1.107, 30.0, 200.0, 3e4):
-        point = pm.solve_saddle_point(beta, 0.0783, visible="bit", hidden="bit", b=b, c=9.64)
+        point = pm.theory.solve_saddle_point(beta, 0.0783, visible="bit", hidden="bit", b=b, c=9.64)
         assert 0.0 <= point.q_v <= point.Q_v * (1 + 1e-15) <= 1.0 + 2e-15
 
 
 def test_a_spin_layer_that_the_largest_overlap_would_silence():
     """With q_v = 1 the hidden bits are off and q_v = 0; with q_v = 0 they are on. The solution is between."""
-    point = pm.solve_saddle_point(443.081, 136 / 27, c=-1e4)
+    point = pm.theory.solve_saddle_point(443.081, 136 / 27, c=-1e4)
     assert 0.3 < point.q_v < 0.5
-    assert pm.find_beta_max(136 / 27, c=-1e4).status == "none"
-    with pytest.raises(pm.NoMaximumError, match="`c` = -10000"):
+    assert pm.theory.find_beta_max(136 / 27, c=-1e4).status == "none"
+    with pytest.raises(pm.theory.NoMaximumError, match="`c` = -10000"):
         pm.beta_max(136 / 27, c=-1e4)
 
 
@@ -217,23 +217,23 @@ def test_a_spin_layer_that_the_largest_overlap_would_silence():
 def test_largest_beta_beside_gaussian_units(visible, hidden):
     deviation = 2.0 if hidden == "gaussian(4)" else 1.0
     machine = {"alpha": 1.5, "visible": visible, "hidden": hidden, "b": 0.3, "c": -0.2}
-    assert pm.solve_saddle_point(LARGEST_BETA / deviation, **machine).converged
+    assert pm.theory.solve_saddle_point(LARGEST_BETA / deviation, **machine).converged
     with pytest.raises(ValueError, match=r"must be at most 60.*Choose a smaller `beta`"):
-        pm.solve_saddle_point(np.nextafter(LARGEST_BETA / deviation, np.inf), **machine)
+        pm.theory.solve_saddle_point(np.nextafter(LARGEST_BETA / deviation, np.inf), **machine)
 
 
 @pytest.mark.parametrize(("hidden", "largest"), [("gaussian", 1e12), ("bit", 1e50)])
 def test_largest_ratio_of_the_layers(hidden, largest):
     for alpha in (largest, 1.0 / largest):
-        assert np.isfinite(pm.replica_stability(0.5, alpha, hidden=hidden, b=0.1, c=0.2))
+        assert np.isfinite(pm.theory.replica_stability(0.5, alpha, hidden=hidden, b=0.1, c=0.2))
     for alpha in (1.01 * largest, 0.99 / largest):
         with pytest.raises(ValueError, match="`alpha` must lie between"):
-            pm.replica_stability(0.5, alpha, hidden=hidden)
+            pm.theory.replica_stability(0.5, alpha, hidden=hidden)
 
 
 def test_gaussian_units_whose_variance_is_far_below_the_square_of_their_mean():
     """Q_h and q_h agree to six digits and the couplings multiply their difference: residuals were 1e-12."""
-    point = pm.solve_saddle_point(2.4889, 120.96, visible="bit", hidden="gaussian(94.815)", c=-52.587)
+    point = pm.theory.solve_saddle_point(2.4889, 120.96, visible="bit", hidden="gaussian(94.815)", c=-52.587)
     assert point.residual < 1e-14
     assert point.q_h > 2e5 * (point.Q_h - point.q_h)
 
@@ -245,12 +245,14 @@ MACHINE = {"alpha": 0.00063, "visible": "spin", "hidden": "gaussian", "b": 4.69,
 
 def test_of_two_phases_of_spins_the_one_of_lower_free_energy():
     """Few Gaussian units pull many spins out of a large bias, all at once."""
-    transition = pm.find_beta_max(**MACHINE)
+    transition = pm.theory.find_beta_max(**MACHINE)
     assert transition.status == "jump"
-    exchanged = pm.find_beta_max(1 / 0.00063, visible="gaussian", hidden="spin", b=0.13, c=4.69)
+    exchanged = pm.theory.find_beta_max(1 / 0.00063, visible="gaussian", hidden="spin", b=0.13, c=4.69)
     assert (exchanged.status, exchanged.beta) == ("jump", pytest.approx(transition.beta, rel=1e-11))
     assert abs(transition.beta - 3.26017) < 1e-5
-    below, above = (pm.solve_saddle_point(transition.beta * x, **MACHINE) for x in (1 - 1e-7, 1 + 1e-7))
+    below, above = (
+        pm.theory.solve_saddle_point(transition.beta * x, **MACHINE) for x in (1 - 1e-7, 1 + 1e-7)
+    )
     assert below.q_v - above.q_v > 0.01
     assert abs(above.free_energy - below.free_energy) < 1e-5
 
@@ -259,9 +261,9 @@ def test_two_layers_of_bits_without_a_false_jump():
     """A scan that was not accurate deep in the glass saw jumps at 124 (b = 150) and at 45 (b = 30)."""
     for b, near in ((150.3, 230.5), (30.0, 47.4)):
         machine = {"alpha": 1.66 if b > 100 else 1.1, "visible": "bit", "b": b, "c": 1.87 if b > 100 else 2.0}
-        result = pm.find_beta_max(**machine)
+        result = pm.theory.find_beta_max(**machine)
         assert abs(result.beta / near - 1) < 0.01
         assert result.status == "unstable"
         grid = result.beta * np.array([0.97, 0.99, 1.0, 1.01, 1.03])
         alpha = machine.pop("alpha")
-        assert np.argmax(np.abs(pm.layer_correlation(grid, alpha, **machine))) == 2
+        assert np.argmax(np.abs(pm.theory.layer_correlation(grid, alpha, **machine))) == 2

@@ -1,1 +1,1 @@
-"""How other people's code uses paramagnet."""
+"""Adapters: paramagnet in PyTorch, JAX, scikit-learn, and for archives of the package rbms."""

@@ -1,4 +1,4 @@
-"""What an adapter says where the package it adapts to is not installed."""
+"""The error of an adapter whose package is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's own ``BernoulliRBM``: its machine as ours, ours as its, and the right initial scale for it.
+"""scikit-learn's ``BernoulliRBM``: conversion in both directions, and the initial scale of the theory.
 
 Its units are bits in both layers. Ours become bits by an exact change of variables (`RBM.to_bits`): the
 distribution stays the same, only the names of its states change. From spin visible units the weights double
@@ -63,9 +63,9 @@ def warm_start_bernoulli_rbm(
 ) -> Any:
     """Give scikit-learn's ``BernoulliRBM`` initial weights of the right scale, and return it.
 
-    The weights and biases are those of `initialize` for spin visible and bit hidden units, in its bits. All
-    that ``fit`` would have set is set. Train it by ``partial_fit``, with ``batch_size`` points a call: its
-    ``fit`` would start again from weights of 0.01.
+    The weights and biases are those of `initialize` for spin visible and bit hidden units, converted to bits.
+    All attributes that ``fit`` sets are set. Train it by ``partial_fit``, with ``batch_size`` points per
+    call: ``fit`` would start again from weights of standard deviation 0.01.
     """
     for name in ("n_components", "batch_size", "partial_fit"):
         if not hasattr(estimator, name):

@@ -54,7 +54,7 @@ def layer_correlation_normal_(
     visible, hidden : the unit types, "spin" (-1, +1) or "bit" (0, 1)
     hidden_bias : the bias that all hidden units start from
     visible_dim : the axis of the visible units: 1 for ``nn.Linear(n_visible, n_hidden).weight``, else 0
-    gain : 0.25 is the paper's beta_max/4
+    gain : factor on sigma; 0.25 is the paper's beta_max/4
     generator : where the random numbers come from; None is torch's global generator
     """
     if not isinstance(weight, torch.Tensor):
@@ -198,7 +198,7 @@ class RBMModule(torch.nn.Module):
         return functional.linear(self._as_layer(h, "h", 0), self.weight.t(), self.visible_bias)
 
     def _as_layer(self, state: torch.Tensor, argument: str, axis: int) -> torch.Tensor:
-        """``state``, checked as far as no number has to be looked at: those may be on another device."""
+        """``state`` with shape and dtype checked; its numbers, perhaps on another device, are not read."""
         n_units, weight = self.weight.shape[axis], self.weight
         if not isinstance(state, torch.Tensor) or state.layout != torch.strided:
             raise ValueError(f"`{argument}` must be a dense torch.Tensor, got {shown(state)}.")
@@ -222,7 +222,7 @@ class RBMModule(torch.nn.Module):
         return _mean(self.visible, self.field_v_given_h(h))
 
     def forward(self, v: torch.Tensor) -> torch.Tensor:
-        """``E[h | v]``: what the machine says about ``v``, for layers above it."""
+        """``E[h | v]``, the features of ``v`` for further layers."""
         return self.mean_h_given_v(v)
 
     def sample_h_given_v(self, v: torch.Tensor, *, generator: torch.Generator | None = None) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """The machines of the package ``rbms`` (checked with 0.5): its HDF5 archives, read and written.
 
-Its units are bits in both layers; ours become bits by an exact change of variables (`RBM.to_bits`). So its
-machines can be judged by our likelihoods, and it can train from our initial scale.
+Its units are bits in both layers; ours become bits by an exact change of variables (`RBM.to_bits`). So the
+likelihoods of this package can be computed for its machines, and it can train from our initial scale.
 
 An archive holds groups ``update_N``, each with ``params/weight_matrix`` ``(n_visible, n_hidden)``,
 ``params/vbias`` and ``params/hbias``; beside them ``model_type``, the chains and the hyperparameters.

@@ -39,7 +39,8 @@ except ModuleNotFoundError as error:
     raise missing_extra("paramagnet.adapters.scikit", "scikit-learn", "sklearn") from error
 
 SECONDS_EXACT_GRADIENT = 0.01  # an exact gradient that takes no longer is the default
-CHAINS = PCD(n_chains=100, n_steps=50, n_relax=200)  # few chains, many sweeps: better than the reverse
+# Few chains with many sweeps give better gradients than many chains with few sweeps.
+CHAINS = PCD(n_chains=100, n_steps=50, n_relax=200)
 SPARSE_BIAS = -2.5
 _DTYPES = (np.float64, np.float32)
 _TRAINING, _LOG_PARTITION = 0, 1  # streams of random numbers
@@ -50,7 +51,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Parameters
     ----------
-    n_components : hidden units
+    n_components : number of hidden units
     hidden : type of the hidden units, "bit" or "spin"; the visible ones are spins inside, whatever the data
     hidden_bias : initial bias of the hidden units. None is 0 for spins and -2.5 for bits, which was better
         than 0 on the two larger data sets of [Y25]; negative biases make the features sparse.
@@ -60,7 +61,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     learning_rate : of Adam, a number, a `Schedule`, or a function of the index of the update; not used where
         ``optimizer`` is given
     batch_size : points per update
-    n_iter : times to go through the data
+    n_iter : how many times to go through the data
     weight_decay : ``learning_rate * weight_decay * w`` is taken off the weights at every update
     gradient : `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no
         more than about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
@@ -75,7 +76,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Attributes
     ----------
     rbm_ : the trained `paramagnet.RBM`
-    binarizer_ : the `paramagnet.Binarizer` that data go through
+    binarizer_ : the `paramagnet.data.Binarizer` that data go through
     log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`, by ``log_z``; computed once per fit, when first needed
     score_error_ : the standard error that `log_partition_` gives to `score`, 0 where it is exact
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -193,7 +194,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self._means: FloatArray = states.mean(axis=0)
         self._log_partition: Estimate | None = None
 
-    # What the machine says about data
+    # Features, likelihoods and samples
 
     def _binarize(self, X: npt.NDArray[Any]) -> FloatArray:
         if self._strict:
@@ -259,7 +260,7 @@ def _draw_entropy(random_state: Any) -> list[int]:
 
 
 def _alphabet(binarizer: Binarizer) -> BinaryUnit:
-    """The values that points have outside: spins if the data of `fit` were spins, else bits."""
+    """The values of the points that users see: spins if the data of `fit` were spins, else bits."""
     if binarizer.method != "binary":
         return BIT
     assert binarizer.thresholds is not None
@@ -277,7 +278,7 @@ def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binari
     elif threshold is not None:
         method = as_real(threshold, "threshold")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConstantDataWarning)  # a constant feature stays one: no harm here
+        warnings.simplefilter("ignore", ConstantDataWarning)  # a constant feature stays constant
         binarizer = fit_binarizer(X, method)
     if threshold is None and binarizer.method != "binary":
         found = np.setdiff1d(X, (-1.0, 0.0, 1.0))

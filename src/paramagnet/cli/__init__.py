@@ -1,4 +1,4 @@
-"""The command line: one short file per command, each parses, calls one public function, and prints."""
+"""The command line. Each command has a short file that parses, calls one public function and prints."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ app.add_typer(data_app, name="data")
 
 
 def main() -> None:
-    """Run the command line; what is wrong with the input is said in words, without a traceback."""
+    """Run the command line; errors in the input are printed as a sentence, without a traceback."""
     try:
         app()
     except MemoryError:

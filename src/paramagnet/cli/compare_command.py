@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from paramagnet.sweeps.compare import InitializationComparison, Standing
     from paramagnet.sweeps.sweep import SweepProgress
 
-_LINE_SECONDS = 30.0  # between two lines about the progress
+_LINE_SECONDS = 30.0  # seconds between two lines about the progress
 _NOT_KEPT = "interrupted: the runs are lost; with `--out FOLDER` they are kept, and the same command goes on."
 
 
@@ -144,13 +144,13 @@ def _write(comparison: InitializationComparison, out: Path) -> None:
 
 
 class _Lines:
-    """A line about the progress now and then."""
+    """Prints a line about the progress every few seconds."""
 
     def __init__(self) -> None:
         self._printed = time.monotonic()
 
     def show(self, progress: SweepProgress) -> None:
-        """To be called after every run."""
+        """Print the progress; called after every run."""
         now = time.monotonic()
         if now - self._printed >= _LINE_SECONDS and progress.new:
             self._printed = now

@@ -13,9 +13,9 @@ from rich.console import Console
 
 _PIPED_WIDTH = 140
 _STEPS = 1_000_000  # of a bar
-_BAR_SECONDS = 0.1  # between two updates of a bar: they must not cost anything
-_NARROWEST = 20  # columns; below that a terminal does not tell the truth
-# What stays in one line, to be copied: in backticks or quotation marks, or what pip is to install.
+_BAR_SECONDS = 0.1  # seconds between two updates of a bar, so that drawing takes no noticeable time
+_NARROWEST = 20  # columns; a terminal that reports fewer is not believed
+# Text that is kept in one line so that it can be copied: backticks, quotation marks, pip requirements.
 _TOGETHER = re.compile(
     r"""pip[ ]install[ ](?:'[^'\n]*'|"[^"\n]*"|\S+) | `[^`\n]+` | (?<!\w)(?:'[^'\n]*'|"[^"\n]*")(?!\w)""",
     re.VERBOSE,
@@ -64,7 +64,7 @@ def _terminal_width(stream: IO[str]) -> int | None:
 
 
 def table_console() -> Console:
-    """As wide as the terminal; in a file or a pipe, as wide as the tables, rather than rich's 80 columns."""
+    """A console as wide as the terminal; in a file or a pipe as wide as the tables, not rich's 80 columns."""
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, _PIPED_WIDTH))
 
@@ -100,7 +100,7 @@ class Bar:
         self._progress.stop()
 
     def show(self, fraction: float, *, title: str | None = None, note: str | None = None) -> None:
-        """To be called with every step: the fraction that is done, and what to write on either side."""
+        """Update the bar: the fraction that is done, and the text on either side; called at every step."""
         now = time.monotonic()
         if now - self._shown >= _BAR_SECONDS or fraction >= 1.0:
             self._shown = now

@@ -1,4 +1,4 @@
-"""``paramagnet data``: what data there are, what is in them, and how to make them binary."""
+"""``paramagnet data``: list the data sets, describe one, download it, and make data binary."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def info(
 ) -> None:
     """Say what is in a data set: points, values, gaps, constant columns, duplicates, classes.
 
-    A named set is binarized as in the paper; of binary data the likelihoods are given between which a machine
-    that has learned them must lie.
+    A named set is binarized as in the paper. For binary data the command prints the lower and the upper bound
+    of the log-likelihood of a machine that has learned them.
     """
     from paramagnet.data.files import read_table
     from paramagnet.data.sources import SOURCES
@@ -231,7 +231,7 @@ def _load(
 
 @contextlib.contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """What the library warns about, as a line on stderr."""
+    """Print each warning of the library as one line on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -240,7 +240,7 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _bar(name: str) -> Any:
-    """A progress bar as pooch wants it; none where nobody watches."""
+    """A progress bar with the interface that pooch expects; None if stderr is not a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -257,12 +257,12 @@ class _Bar:
         self.total = 0
 
     def update(self, n_bytes: int) -> None:
-        """``n_bytes`` more have come."""
+        """Count ``n_bytes`` more as received."""
         self._progress.start()
         self._progress.update(self._task, advance=n_bytes, total=self.total or None)
 
     def reset(self) -> None:
-        """Start from zero."""
+        """Set the count of received bytes back to zero."""
         self._progress.reset(self._task)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What ``paramagnet data`` prints and draws."""
+"""The texts and figures of ``paramagnet data``."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def draw(content: Dataset | Table, plot: Path) -> None:
     shape = content.image_shape
     n_features = content.data.shape[1]
     side = math.isqrt(n_features)
-    # Nameless features that fill a square are taken for pixels.
+    # Features without names whose number is a square are taken for pixels.
     if shape is None and side >= 8 and side**2 == n_features and content.feature_names[0] == "x0":
         shape = (side, side)
     save_figure(plot_data(content.data, names=content.feature_names, image_shape=shape), plot)

@@ -65,7 +65,7 @@ def evaluate(
 
 
 def show_estimate(estimate: Estimate) -> str:
-    """Value and, where there is one, error."""
+    """The value, with its error if it has one."""
     error = f" +- {estimate.error:.2g}" if estimate.error > 0.0 else ""
     return f"{estimate.value:.6f}{error}"
 

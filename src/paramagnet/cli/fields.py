@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.optimizers import Optimizer
 
-_KEY = "paramagnet.fields"  # of the context's notes
+_KEY = "paramagnet.fields"  # key in the notes of the context
 _RATE = 1e-3  # of optimizers that have no learning rate of their own
 # Fields whose flags have other names, and a flag that means something else than the field.
 _FLAGS = {"n_chains": "chains", "n_steps": "steps", "n_threads": "threads"}
@@ -65,7 +65,7 @@ def _take_settings(args: list[str], known: set[str]) -> tuple[dict[str, Any], li
         if name not in fields and denied in fields and is_flag(fields[denied]) and not equals:
             given[denied] = False
         elif name not in fields:
-            rest.append(args[index])  # the command says what is wrong with it
+            rest.append(args[index])  # the command itself reports the error
         elif is_flag(fields[name]) and not equals:
             given[name] = True
         else:

@@ -1,4 +1,4 @@
-"""Errors of the library name its arguments; those of a command name its flags."""
+"""Error messages of a command: the library's arguments are replaced by the flags of the command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-# What an option is called where the library has another word.
+# Flags whose names differ from those of the library's arguments.
 _OPTIONS = {
     "n_visible": "visible_units",
     "n_hidden": "hidden_units",
@@ -25,7 +25,7 @@ _OPTIONS = {
     "c": "hidden_bias",
 }
 _NAME = re.compile(r"`([a-z_]+)(=True|=False)?`")
-# Where a command has no flag for the header of a .csv: how to be rid of the question.
+# The remedy for a doubtful header of a .csv in commands that have no flag for it.
 _CONVERT = "paramagnet data binarize IN OUT.npy"
 
 

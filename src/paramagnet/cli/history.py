@@ -1,4 +1,4 @@
-"""What ``paramagnet train`` prints about a run: the log-likelihood at the epochs where it was measured."""
+"""The learning curve that ``paramagnet train`` prints: the log-likelihood at the measured epochs."""
 
 from __future__ import annotations
 

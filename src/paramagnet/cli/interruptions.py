@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: work under way is saved, a sentence says how to go on, the exit code names it."""
+"""Ctrl-C and SIGTERM: save the work under way, say how to go on, and exit with the signal's code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from paramagnet.cli.console import say
 GO_ON = "interrupted: the same command goes on from here."
 AGAIN = "interrupted: nothing was written; the same command starts anew."
 
-_SECONDS = 0.05  # until a lost interruption is sent again
+_SECONDS = 0.05  # seconds until an interruption that Python dropped is sent again
 
 
 class Terminated(KeyboardInterrupt):
-    """A polite request to end (SIGTERM), which takes the way of Ctrl-C through the library."""
+    """SIGTERM was received; the library treats it as it treats Ctrl-C."""
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def interruptible(message: Callable[[], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _sigterm_raises() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can handle signals
         yield
         return
     former = signal.signal(signal.SIGTERM, _terminate)
@@ -53,10 +53,10 @@ def _sigterm_raises() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _nothing_lost() -> Iterator[None]:
-    """An interruption that Python has to drop is sent once more.
+    """Send an interruption again if Python had to drop it.
 
-    What is raised in a callback from C, or in a finalizer, cannot be passed on: Python tells
-    `sys.unraisablehook` and goes on. LLVM makes such callbacks whenever a kernel is loaded.
+    An exception raised in a callback from C or in a finalizer cannot be passed on: Python calls
+    `sys.unraisablehook` and continues. LLVM makes such callbacks whenever a kernel is loaded.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -71,7 +71,7 @@ def _nothing_lost() -> Iterator[None]:
         number = signal.SIGINT
         if isinstance(lost.exc_value, Terminated):
             number = signal.SIGTERM
-            signal.signal(number, _terminate)  # it had been used up
+            signal.signal(number, _terminate)  # the handler had been removed
         timer = threading.Timer(_SECONDS, _send, (number,))
         timer.daemon = True
         timers.append(timer)
@@ -87,7 +87,7 @@ def _nothing_lost() -> Iterator[None]:
 
 
 def _send(number: int) -> None:
-    """Send a signal to the main thread, so that it wakes up if it waits; Windows has no such thing."""
+    """Send a signal to the main thread, which wakes it up if it waits; Windows cannot do this."""
     if hasattr(signal, "pthread_kill"):
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
@@ -95,5 +95,5 @@ def _send(number: int) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not disturb the saving
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the saving
     raise Terminated

@@ -1,4 +1,4 @@
-"""``paramagnet merge``: records of several machines, put together."""
+"""``paramagnet merge``: put the records of several machines together."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def read_points(path: Path, units: str, header: bool | None = None) -> FloatArra
             f"`{path}` must hold a table, one point per row, got an array of shape {points.shape}."
         )
     if np.isnan(points).any():
-        return points  # the library says what is wrong with them
+        return points  # the library reports the error
     return as_levels(points, path, units)
 
 

@@ -56,7 +56,7 @@ def report(
 
 
 def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
-    """What a sweep ends with: its tables on the terminal, and the report beside the records."""
+    """Finish a sweep: print its tables on the terminal, and write the report beside the records."""
     from paramagnet.reproduction.report import sheets_of
     from paramagnet.sweeps.store import read_results
 
@@ -71,7 +71,7 @@ def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
 
 
 def _has_matplotlib() -> bool:
-    """Whether it is there and can be imported."""
+    """Whether matplotlib is installed and can be imported."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -139,7 +139,7 @@ def _some_shape(n_visible: int) -> str:
 
 
 def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
-    """Whether to take exact samples."""
+    """Whether exact samples take little enough time."""
     from paramagnet.exact.cost import SECONDS_ALLOWED, estimate_seconds, show_duration, sizes_of
 
     seconds = estimate_seconds(*sizes_of(rbm), n_threads=n_threads, gradient=False)
@@ -176,7 +176,7 @@ def _draw(
 
 
 def _write(out: Path, states: FloatArray, *, whole: bool) -> None:
-    """Whole numbers take a byte each; others are written in full."""
+    """Write the states; whole numbers take one byte each, others are written in full."""
     buffer, small = io.BytesIO(), states.astype(np.int8) if whole else states
     if out.suffix.lower() == ".npy":
         np.save(buffer, small)

@@ -1,4 +1,4 @@
-"""``paramagnet schemes``: what the theory says of every way to start."""
+"""``paramagnet schemes``: every initialization scheme, judged by the theory."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def schemes(
 
 
 def _table(reports: Sequence[SchemeReport], *, wide: bool) -> Table:
-    """One row per scheme; where there is no room, without the overlaps and the critical coupling."""
+    """One row per scheme; a narrow terminal gets no columns for the overlaps and the critical coupling."""
     from rich.table import Table
 
     table = Table(padding=(0, 1) if wide else (0, 0))

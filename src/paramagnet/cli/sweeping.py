@@ -1,4 +1,4 @@
-"""What commands that run sweeps share: workers, interruptions, a bar."""
+"""Code shared by the commands that run sweeps: workers, interruptions, a progress bar."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _duration(seconds: float) -> str:
 
 
 class Display:
-    """A bar on a terminal, else a line a minute."""
+    """A progress bar on a terminal, else one line per minute."""
 
     def __init__(self, name: str) -> None:
         from rich.console import Console
@@ -98,7 +98,7 @@ def run_part(
     state: Path | None,
     deadline: float,
 ) -> int:
-    """Execute what is missing of these runs of a specification; the number of those that failed."""
+    """Execute the runs of a specification that have no record, and return the number that failed."""
     from paramagnet.sweeps.merge import adopt_records
     from paramagnet.sweeps.provenance import commit
     from paramagnet.sweeps.store import Store

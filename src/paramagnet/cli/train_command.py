@@ -263,7 +263,7 @@ class _Watch:
         self._bar.__exit__(*error)
 
     def show(self, state: TrainState) -> None:
-        """To be called with every state."""
+        """Show the state; called after every update."""
         self.state = state
         note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
         self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)

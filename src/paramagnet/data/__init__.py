@@ -1,1 +1,37 @@
-"""Datasets and data files."""
+"""Data sets, data files and binarization.
+
+The names below are the public ones; each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paramagnet._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from paramagnet.data.binarize import Binarizer as Binarizer
+    from paramagnet.data.binarize import ConstantDataWarning as ConstantDataWarning
+    from paramagnet.data.binarize import fit_binarizer as fit_binarizer
+    from paramagnet.data.datasets import Dataset as Dataset
+    from paramagnet.data.datasets import load_dataset as load_dataset
+    from paramagnet.data.download import DownloadError as DownloadError
+    from paramagnet.data.files import read_data as read_data
+    from paramagnet.data.files import read_table as read_table
+    from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
+
+_MODULE_OF = {
+    "load_dataset": "datasets",
+    "Dataset": "datasets",
+    "read_data": "files",
+    "read_table": "files",
+    "fit_binarizer": "binarize",
+    "Binarizer": "binarize",
+    "log_likelihood_bounds": "summary",
+    "ConstantDataWarning": "binarize",
+    "DownloadError": "download",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULE_OF)

@@ -1,4 +1,4 @@
-"""Two values from many: Otsu's threshold and what else people do.
+"""Binarization: Otsu's threshold, medians, fixed thresholds and stochastic rounding.
 
 A threshold ``t`` makes the values ``x > t`` high, all others low. [Y25] section 4 takes Otsu's threshold, per
 feature over the data points for tables and per data point over its pixels for images.
@@ -67,10 +67,10 @@ class Binarizer:
     def apply(self, data: npt.ArrayLike, *, rng: np.random.Generator | int | None = None) -> FloatArray:
         """``data``, ``(n_points, n_features)``, in the two values of ``units``.
 
-        ``rng`` is the seed or generator of "stochastic"; the other rules leave nothing to chance.
+        ``rng`` is the seed or generator of "stochastic"; the other rules are deterministic.
         """
         table = as_points(data, "data")
-        rng = None if rng is None else as_generator(rng)  # a wrong one is an error with every rule
+        rng = None if rng is None else as_generator(rng)  # checked for every rule, used by one
         return self.levels_of(self.partition(table, self.thresholds_of(table), rng=rng))
 
     def thresholds_of(self, data: npt.ArrayLike) -> FloatArray | None:
@@ -101,7 +101,7 @@ class Binarizer:
             return self._draw(table, as_generator(rng))
         if self.per == "point":
             thresholds = thresholds[:, np.newaxis]
-        if table.dtype == np.uint8:  # bytes with bytes: no conversion of the whole table
+        if table.dtype == np.uint8:  # bytes are compared with bytes, so that the table is not converted
             below = np.clip(np.floor(thresholds), -1, 255)
             high: npt.NDArray[np.bool_] = table > np.maximum(below, 0).astype(np.uint8)
             return high | (below < 0) if (below < 0).any() else high
@@ -129,7 +129,7 @@ class Binarizer:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the binarizer to ``path`` as JSON; every threshold comes back to the last bit."""
+        """Write the binarizer to ``path`` as JSON; `load` restores every threshold bit for bit."""
         arrays = {"thresholds": self.thresholds, "grey_range": self.grey_range}
         content = {
             "format": _FORMAT,
@@ -235,7 +235,7 @@ def fit_binarizer(
 
 
 def check_method(method: str | float, argument: str = "method") -> str:
-    """The name of the rule that ``method`` asks for; ``argument`` is what the caller calls it."""
+    """The name of the rule that ``method`` asks for; errors call it ``argument``."""
     if isinstance(method, str):
         if method not in BINARIZE_METHODS:
             known = ", ".join(map(repr, BINARIZE_METHODS))
@@ -275,7 +275,7 @@ def _frozen(array: FloatArray) -> FloatArray:
 
 def _middle_of_alphabet(table: Array) -> float | None:
     """The threshold of data that are bits (0.5) or spins (0); None for others."""
-    first = table[:64]  # most data give themselves away at once
+    first = table[:64]  # the first values decide for most data
     for unit in (BIT, SPIN):
         low, high = unit.levels
         if all(bool(((part == low) | (part == high)).all()) for part in (first, table)):

@@ -13,8 +13,8 @@ from paramagnet.data.table import Array
 
 
 def as_points(data: Any, argument: str) -> Array:
-    """``data`` as a table of finite numbers ``(n_points, n_features)``, bytes left as they are, all else
-    float64.
+    """``data`` as a table of finite numbers ``(n_points, n_features)``; bytes stay bytes, other numbers
+    become float64.
     """
     array = as_array(data, argument)
     if array.ndim != 2 or array.size == 0:
@@ -24,7 +24,7 @@ def as_points(data: Any, argument: str) -> Array:
         )
     if array.dtype == np.uint8:
         return array
-    with np.errstate(over="ignore"):  # of longer floats; infinite numbers are refused below
+    with np.errstate(over="ignore"):  # overflow of longer floats; infinite numbers are refused below
         table = array.astype(np.float64, copy=False)
     finite = np.isfinite(table)
     if not finite.all():
@@ -37,7 +37,7 @@ def as_points(data: Any, argument: str) -> Array:
 
 
 def existing_file(path: Any, argument: str = "path") -> Path:
-    """``path`` as the path of a file that is there."""
+    """``path`` as the path of an existing file."""
     source = as_path(path, argument)
     if not source.exists():
         raise FileNotFoundError(f"`{argument}` does not exist: {source}.")

@@ -1,7 +1,7 @@
 """The files of named data sets: from a local folder, from the cache, or from the network.
 
-Every file is checked by its hash, wherever it comes from. Zips are never unpacked to the disk: the one member
-that is wanted is read, so the names in them can do no harm.
+Every file is checked by its hash, wherever it comes from. Zips are never unpacked to the disk: only the
+wanted member is read, so that hostile names in a zip have no effect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PathLike = str | os.PathLike[str]
 
 
 class DownloadError(OSError):
-    """A file could be had from none of its addresses."""
+    """None of the addresses of a file delivered it."""
 
 
 def read_source_file(
@@ -37,8 +37,8 @@ def read_source_file(
     """The content of a file of a data set.
 
     A folder given as ``data_dir`` must have it; the folder that the environment variable PARAMAGNET_DATA
-    names may. Otherwise it comes from the cache, after a download if need be. ``progress`` is a bar as pooch
-    wants it.
+    names may. Otherwise it comes from the cache, after a download if necessary. ``progress`` is a progress
+    bar with pooch's interface.
     """
     found = find_local(source, file, data_dir)
     if found is None:
@@ -67,7 +67,7 @@ def find_local(source: Source, file: SourceFile, data_dir: PathLike | None) -> P
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept, by the custom of the system."""
+    """The folder for downloads, in the cache folder of the operating system."""
     return Path(_import_pooch().os_cache("paramagnet"))
 
 
@@ -92,7 +92,7 @@ def download(remote: RemoteFile, folder: Path, *, progress: Any = None) -> Path:
         downloader = pooch.HTTPDownloader(
             progressbar=progress or False,
             timeout=_TIMEOUT,
-            headers={"Accept-Encoding": "identity"},  # else requests unpacks what is stored gzipped
+            headers={"Accept-Encoding": "identity"},  # else requests unpacks gzipped files
         )
         try:
             with _quiet(pooch.get_logger()):
@@ -120,7 +120,7 @@ def _import_pooch() -> Any:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in a few words."""
+    """The reason of a failed download, in a few words."""
     response = getattr(error, "response", None)
     if response is not None:
         return f"the server answered {response.status_code} {response.reason}"
@@ -138,7 +138,7 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """pooch tells about every download on stderr; a library should not."""
+    """Keep pooch from reporting every download on stderr."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

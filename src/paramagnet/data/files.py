@@ -81,7 +81,7 @@ def read_table(
 
 
 def _check_options(label: Any, header: Any, name: Any) -> None:
-    """Checked whatever the format, so that a slip shows with the first file."""
+    """Check the options for every format, so that an error shows with the first file."""
     if not isinstance(label, (NoneType, bool, str, int, np.integer)):
         raise ValueError(
             f"`label` must be the name or the number of a column, False or None, got {shown(label)}."
@@ -93,7 +93,7 @@ def _check_options(label: Any, header: Any, name: Any) -> None:
 
 
 def _kind(source: Path) -> str:
-    """The format that the file's name tells."""
+    """The format of a file, from its name."""
     name = source.name.lower()
     stem = name.removesuffix(".gz")
     if "idx" in stem[-11:] and (stem.endswith(".idx") or "ubyte" in stem or stem[-4:-1] == "idx"):

@@ -1,9 +1,9 @@
-"""Is the first line of a CSV file a header? Of names it is plain; of numbers it may be doubtful.
+"""Decide whether the first line of a CSV file is a header; a line of numbers can be doubtful.
 
 A line of numbers above lines of numbers is taken for data, unless it looks like years, positions or other
-numbers that name columns: then nobody but the user can tell, and the reader asks. The tests below are made so
-that a row of ordinary data passes for a header in less than one file of a thousand: a header's numbers are
-all different, and they differ from the lines below in kind or in order, not merely in size.
+numbers that name columns; the reader then raises an error that asks the user. The tests below take a row of
+ordinary data for a possible header in less than one file of a thousand: a header's numbers are all different,
+and they differ from the lines below in kind or in order, not merely in size.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _YEARS = (1800.0, 2100.0)
 # Two years must both be recent, or have one of the steps; more of them must rise or fall.
 _RECENT_YEARS = (1950.0, 2050.0)
 _YEAR_STEPS = (1.0, 2.0, 5.0, 10.0)
-_MANY_STEPS = 5  # integers at equal distances are no accident from here on
+_MANY_STEPS = 5  # so many integers at equal distances are unlikely in data
 _MANY_RISING = 7  # a random row rises from end to end once in 5040
 
 Fields = Sequence[str]

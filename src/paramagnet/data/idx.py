@@ -14,11 +14,11 @@ from paramagnet.data.limits import check_size
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _GZIP = b"\x1f\x8b"
 _MAX_DIMENSIONS = 8
-_MAX_RATIO = 1032  # of deflate: no gzip unpacks to more times its size
+_MAX_RATIO = 1032  # largest ratio that deflate can reach
 
 
 class _Reader:
-    """Takes bytes from the front of a file's content, unpacked if it is gzipped; never more than asked."""
+    """Reads a file's content from the front, unpacked if it is gzipped, never more bytes than requested."""
 
     def __init__(self, content: bytes) -> None:
         self._rest = content
@@ -55,7 +55,7 @@ def parse_idx(content: bytes, source: str) -> npt.NDArray[Any]:
         sizes = reader.take(4 * n_dimensions)
         shape = tuple(int(size) for size in np.frombuffer(sizes[: len(sizes) // 4 * 4], ">u4"))
         kind = np.dtype(_TYPES[magic[2]])
-        # Python's integers: the product of sizes that lie may exceed 64 bits. Nothing is reserved for it.
+        # Python's integers, because the product of wrong sizes may exceed 64 bits. No memory is reserved.
         expected = math.prod(shape) * kind.itemsize if len(shape) == n_dimensions else -1
         possible = 0 <= expected <= _MAX_RATIO * len(content)
         if possible:

@@ -11,11 +11,11 @@ import numpy as np
 from paramagnet.data.limits import check_size
 from paramagnet.data.table import Label, Table, choose_label, encode_labels
 
-_BATCH = 4096  # rows read at a time: so much is there at most before the size is looked at
+_BATCH = 4096  # rows read at a time, which is the most that is in memory before the size is checked
 
 
 def read_parquet(source: Path, label: Label, missing: bool) -> Table:
-    """The table in a file; ``missing`` says whether cells may be."""
+    """The table in a file; ``missing`` says whether cells may be missing."""
     try:
         import pyarrow
         from pyarrow import parquet, types
@@ -64,7 +64,7 @@ def read_parquet(source: Path, label: Label, missing: bool) -> Table:
 
 
 def _read_batches(pyarrow: Any, file: Any, size: int, source: Path) -> Any:
-    """The content of a file; refused by what its metadata say, or as soon as more than that arrives."""
+    """The content of a file; an error if its metadata state too large a size, or if more arrives."""
     metadata = file.metadata
     groups = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     check_size(max(groups, 8 * metadata.num_rows * metadata.num_columns), size, str(source))

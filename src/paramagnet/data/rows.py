@@ -1,4 +1,4 @@
-"""Lines of text, cut into fields, as numbers and labels: what CSV and ARFF share."""
+"""Numbers and labels from lines of text that are cut into fields; shared by CSV and ARFF."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from paramagnet.data.table import (
     is_missing,
 )
 
-# In this order: where semicolons cut all lines alike, commas are decimal signs or part of a text.
+# In order of preference: if semicolons cut all lines alike, commas are decimal signs or part of a text.
 SEPARATORS = {"\t": "tab", ";": "semicolon", ",": "comma", " ": "space"}
 
 Lines = list[tuple[int, str]]  # numbers from 1, texts
@@ -53,7 +53,7 @@ class RowLayout:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text, whatever its line ends; the other signs that Python takes for some are text."""
+    """The lines of a text with any line ends; other separators that Python knows count as text."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -106,7 +106,7 @@ def read_rows(lines: Lines, split: Split, layout: RowLayout, found: list[str]) -
 
 
 def _find_labels(first: list[str], number: int, layout: RowLayout) -> int | None:
-    """The column of the labels. A number in a foreign notation is no label, unless the caller says so."""
+    """The column of the labels. A number in a foreign notation is a label only if the caller says so."""
     texts = [i for i, field in enumerate(first) if as_number(field) is None and not is_missing(field)]
     foreign = [i for i in texts if notation_hint(first[i])]
     if foreign and (layout.label is None or layout.label is True or layout.label is False):
@@ -156,7 +156,7 @@ def _shown(field: str) -> str:
 
 
 def _read_slowly(fields: list[str], number: int, column: int | None, layout: RowLayout) -> list[float]:
-    """The numbers of one line, NaN for what is missing."""
+    """The numbers of one line, with NaN for missing cells."""
     values = []
     for i, field in enumerate(fields):
         value = as_number(field)
@@ -189,7 +189,7 @@ def _check_finite(
 
 
 def _check_listed(value: str, allowed: frozenset[str], column: int, number: int, layout: RowLayout) -> None:
-    """1.0 is as good as 1 where a list has that."""
+    """Check that every value is in the list of its column; 1.0 equals 1."""
     if is_missing(value):
         return
     known = as_number(value)

@@ -1,4 +1,4 @@
-"""What there is to say about data before a machine learns them."""
+"""A summary of data before a machine learns them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _SHOWN = 5  # distinct values that are listed one by one
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Between these lies the training log-likelihood of a useful machine, in nats per point.
+    """Bounds between which the training log-likelihood of a useful machine lies, in nats per point.
 
-    ``independent`` is the best that units without weights can do: each feature with its own mean.
-    ``entropy`` is the best that anything can do: minus the entropy of the empirical distribution.
+    ``independent`` is the largest log-likelihood without weights, each feature having its own mean.
+    ``entropy`` is minus the entropy of the empirical distribution, which no model can exceed.
     """
 
     independent: float
@@ -29,7 +29,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What was found in a table. ``values`` lists the distinct values if they are few, else it is empty."""
+    """The summary of a table. ``values`` lists the distinct values if they are few, else it is empty."""
 
     n_points: int
     n_features: int
@@ -78,9 +78,10 @@ def summarize(data: npt.NDArray[Any]) -> Summary:
 
 
 def log_likelihood_bounds(data: npt.ArrayLike) -> Bounds:
-    """What binary ``data``, ``(n_points, n_features)``, allow: ``sum_i [m ln m + (1-m) ln(1-m)]`` with ``m``
-    the share of the higher value of feature ``i``, and ``sum_x p(x) ln p(x)`` with ``p`` the share of the
-    points that equal ``x``.
+    """Lower and upper bound of the log-likelihood of binary ``data``, ``(n_points, n_features)``.
+
+    They are ``sum_i [m ln m + (1-m) ln(1-m)]`` with ``m`` the share of the higher value of feature ``i``, and
+    ``sum_x p(x) ln p(x)`` with ``p`` the share of the points that equal ``x``.
     """
     table = as_points(data, "data")
     low, high = table.min(), table.max()
@@ -114,7 +115,7 @@ def _count_rows(data: npt.NDArray[Any]) -> Counter[bytes]:
 
 def _distinct(known: npt.NDArray[Any]) -> tuple[float, ...]:
     """The distinct values, if they are few."""
-    found = np.unique(known.reshape(-1)[:1000])  # enough to give up early
+    found = np.unique(known.reshape(-1)[:1000])  # enough to see early that there are many
     if found.size <= _SHOWN:
         if known.dtype == np.uint8:
             found = np.flatnonzero(np.bincount(known.reshape(-1), minlength=256))

@@ -1,4 +1,4 @@
-"""What a data file holds: numbers, their names, and perhaps labels."""
+"""The content of a data file: numbers, the names of the features, and labels if there are any."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def is_missing(field: str) -> bool:
 
 
 def as_number(field: str) -> float | None:
-    """The number in ``field``, None if it is none."""
+    """The number in ``field``, or None if it is not a number."""
     try:
-        return None if "_" in field else float(field)  # Python alone reads 1_000
+        return None if "_" in field else float(field)  # only Python reads 1_000 as a number
     except ValueError:
         return None
 
 
 def encode_labels(labels: Iterable[Any]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """Labels as integers, and the names of the classes: in the order of the alphabet, numbers in theirs."""
+    """Labels as integers, and the names of the classes in alphabetical or numerical order."""
     whole = (int(x) if isinstance(x, (float, np.floating)) and x.is_integer() else x for x in labels)
     texts = [str(label).strip() for label in whole]
     numbers = {text: as_number(text) for text in set(texts)}

@@ -16,7 +16,7 @@ from paramagnet.data.table import Label, Table, as_number
 _SAMPLE = 10  # lines that decide about the separator
 _BELOW = 1000  # lines that a header of numbers is compared with
 _OPENING_QUOTE = re.compile(r'(?:^|[,;\t ])"')
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # its byte-order marks
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")  # the byte-order marks of UTF-16
 _EXCEL = re.compile(r"sep=[,;\t ]?", re.IGNORECASE)  # a first line that tells Excel the separator
 
 
@@ -60,7 +60,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; those that a field in quotes spans are one line, numbered by the first.
 
     Inside quotes a line with an even number of quotation marks leaves them open, so the next line with an odd
-    number closes them. If there is none, the quote is not one, and the lines stay as they are.
+    number closes them. If there is no such line, the mark opens no quotation, and the lines stay as they are.
     """
     lines = split_lines(text)
     if '"' not in text:
@@ -120,7 +120,7 @@ def _find_separator(lines: list[str]) -> str:
         counts = {len(_splitter(separator, '"' in line)(line)) for line in lines}
         if len(counts) == 1 and counts.pop() > 1:
             return separator
-    # No two lines agree: the commonest sign of the first one, so that an error can name a line.
+    # If no two lines agree, take the commonest sign of the first one, so that an error can name a line.
     first = lines[0] if lines else ""
     return max((",", ";", "\t"), key=first.count)
 

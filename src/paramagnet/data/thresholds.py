@@ -37,7 +37,7 @@ def fit_rows(rows: Array, rule: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]
 
 
 def _holds_bytes(rows: Array) -> bool:
-    """Whether the kernel for bytes is worth its start: many values, all of them bytes."""
+    """Whether loading the kernel for bytes pays: there are many values, and all of them are bytes."""
     if rows.dtype == np.uint8:
         return True
     if rows.size < _BLOCK:
@@ -69,7 +69,7 @@ def otsu_rows(rows: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
 
 
 def _median_rows(rows: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """The median of each sorted row; where nothing lies above it, the middle of the two highest values."""
+    """The median of each sorted row; if no value exceeds it, the middle of the two highest values."""
     n = rows.shape[1]
     constant = rows[:, 0] == rows[:, -1]
     half = rows[:, (n - 1) // 2] / 2 + rows[:, n // 2] / 2

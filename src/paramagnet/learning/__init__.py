@@ -1,1 +1,59 @@
-"""Training and likelihoods."""
+"""Training and likelihoods.
+
+The names below are the public ones; each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from paramagnet._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from paramagnet.learning.evaluation import LogZ as LogZ
+    from paramagnet.learning.gradients.base import Gradient as Gradient
+    from paramagnet.learning.gradients.contrastive import CD as CD
+    from paramagnet.learning.gradients.persistent import PCD as PCD
+    from paramagnet.learning.gradients.summed import Exact as Exact
+    from paramagnet.learning.gradients.summed import exact_gradient as exact_gradient
+    from paramagnet.learning.likelihood import log_likelihood as log_likelihood
+    from paramagnet.learning.loop import DivergenceError as DivergenceError
+    from paramagnet.learning.optimizers import SGD as SGD
+    from paramagnet.learning.optimizers import Adam as Adam
+    from paramagnet.learning.schedule import Schedule as Schedule
+    from paramagnet.learning.state import Checkpoint as Checkpoint
+    from paramagnet.learning.state import History as History
+    from paramagnet.learning.state import TrainState as TrainState
+    from paramagnet.learning.state import load_checkpoint as load_checkpoint
+    from paramagnet.learning.training import TrainResult as TrainResult
+    from paramagnet.learning.training import train as train
+    from paramagnet.learning.training import training_steps as training_steps
+    from paramagnet.learning.trajectory import Trajectory as Trajectory
+    from paramagnet.learning.trajectory import log_likelihood_trajectory as log_likelihood_trajectory
+
+_MODULE_OF = {
+    "train": "training",
+    "training_steps": "training",
+    "TrainResult": "training",
+    "TrainState": "state",
+    "History": "state",
+    "Checkpoint": "state",
+    "load_checkpoint": "state",
+    "DivergenceError": "loop",
+    "Exact": "gradients.summed",
+    "PCD": "gradients.persistent",
+    "CD": "gradients.contrastive",
+    "Gradient": "gradients.base",
+    "exact_gradient": "gradients.summed",
+    "Adam": "optimizers",
+    "SGD": "optimizers",
+    "Schedule": "schedule",
+    "LogZ": "evaluation",
+    "log_likelihood": "likelihood",
+    "log_likelihood_trajectory": "trajectory",
+    "Trajectory": "trajectory",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_exports(__name__, _MODULE_OF)

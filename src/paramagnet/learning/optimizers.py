@@ -1,8 +1,8 @@
-"""Optimizers: settings that never change, and a state that each step replaces by a new one.
+"""Optimizers: objects with fixed settings, and a state that each step replaces by a new one.
 
-`Adam` and `SGD` are two; any object with the same three members, those of `Optimizer`, is another.
+`Adam` and `SGD` are optimizers, and so is any object with the three members of `Optimizer`.
 
-They ascend. A step takes the gradient of the log-likelihood to a direction; the parameters move by the
+They maximize. A step turns the gradient of the log-likelihood into a direction; the parameters move by the
 learning rate times the direction. A learning rate is a number, a `Schedule`, or a function of the index of
 the update (0 for the first).
 """
@@ -105,7 +105,7 @@ class SGD:
 
 
 def as_optimizer(optimizer: Any) -> Optimizer:
-    """``optimizer``, if it has what training asks of one."""
+    """``optimizer``, if it has the members of `Optimizer`; else an error."""
     ready = not isinstance(optimizer, type) and all(
         callable(getattr(optimizer, name, None)) for name in ("start", "step")
     )

@@ -1,6 +1,6 @@
 """Gradient estimators and optimizers by name, for the command line and for specifications.
 
-A class that stands here can be chosen in both, and its fields are flags and keys.
+A class in these registries can be chosen in both; its fields become flags and keys.
 """
 
 from __future__ import annotations

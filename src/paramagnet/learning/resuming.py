@@ -47,7 +47,7 @@ def check_same_run(
     earlier: Mapping[str, str], now: Mapping[str, str], optimizer: Optimizer, *, same_schedule: bool
 ) -> None:
     """An error if the settings of a state, ``earlier``, are not those of the run that is to go on with it."""
-    earlier = {"device": KERNELS, **earlier}  # checkpoints of before there were others do not say
+    earlier = {"device": KERNELS, **earlier}  # older checkpoints do not hold this setting
     before, rate, after = _describe_around_rate(optimizer)
     text = earlier.get("optimizer", "")
     if rate and text.startswith(before) and text.endswith(after) and len(text) >= len(before + after):

@@ -108,5 +108,5 @@ def describe_rate(rate: LearningRate) -> str:
 
 
 def is_named(text: str) -> bool:
-    """Whether what `describe_rate` made says all about a learning rate: no function has such a name."""
+    """Whether the text of `describe_rate` determines the learning rate; the name of a function does not."""
     return text[:1].isdigit() or _NAMED.fullmatch(text) is not None

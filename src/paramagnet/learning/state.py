@@ -35,7 +35,7 @@ _PREFIX = "gradient."  # of the names of the arrays of a gradient's state
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured after an epoch; epoch 0 is the machine at the start.
+    """The measurements after an epoch; epoch 0 is the machine at the start.
 
     Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
     either, 0 where they are exact, and ``n_effective`` the effective number of samples behind them, infinite
@@ -54,7 +54,7 @@ class Record:
 
     @property
     def trusted(self) -> bool:
-        """Whether there are enough effective samples for the error to mean something."""
+        """Whether there are enough effective samples for a reliable error."""
         return Estimate(self.log_likelihood, self.error, self.n_effective).trusted
 
 
@@ -214,9 +214,9 @@ def _as_record(row: FloatArray) -> Record:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where to keep the state of a run, and how often.
+    """The file that the state of a run is written to, and how often.
 
-    It is written every ``seconds``, at the end, and on the way out of an error or an interruption.
+    It is written every ``seconds``, at the end, and when an error or an interruption ends the run.
     """
 
     path: str | os.PathLike[str]

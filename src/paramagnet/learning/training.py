@@ -1,7 +1,7 @@
 """Training: a generator of states, and the function that runs it.
 
 `training_steps` yields a state after every update; `train` runs it to its end, keeps a checkpoint and calls
-back. The library never prints; what it decides it says through ``logging``.
+``callback``. The library never prints; it reports its choices through ``logging``.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def train(
     rng : seed or generator for the order of the points, and for chains
     callback : called with the state after every update; it may raise StopIteration to end the run
     checkpoint : file to keep the state in, or a `Checkpoint`
-    same_schedule : your word, when you go on with a state, that a function given as learning rate returns the
-        same rates as in the earlier run: a checkpoint holds the name of a function only. Numbers and
-        `Schedule` are compared, and need no word.
+    same_schedule : set this when you go on with a state and the learning rate is a function, to confirm that
+        it returns the same rates as in the earlier run: a checkpoint holds only the name of a function.
+        Numbers and `Schedule` are compared, and need no confirmation.
     """
     keep = _as_checkpoint(checkpoint)
     as_callable(callback, "callback", "the state after every update")
@@ -123,7 +123,7 @@ def train(
         same_schedule=same_schedule,
     )
     state = rbm if isinstance(rbm, TrainState) else None
-    written = -math.inf  # the first state at once: a file that cannot be written is better known early
+    written = -math.inf  # write the first state at once, to report early if the file cannot be written
     finished = True
     try:
         for state in steps:

@@ -86,7 +86,7 @@ class Trajectory:
 
     @property
     def trusted(self) -> npt.NDArray[np.bool_]:
-        """Where there are enough effective chains for the error to mean something."""
+        """Where there are enough effective chains for a reliable error."""
         return (self.n_effective >= FEWEST_EFFECTIVE) & np.isfinite(self.error)
 
 
@@ -106,10 +106,10 @@ def log_likelihood_trajectory(
     """Run a training to its end and follow the log-likelihood of ``data`` from update to update.
 
     >>> steps = pm.training_steps(rbm, data, epochs=100, gradient=pm.PCD())         # doctest: +SKIP
-    >>> trajectory = pm.log_likelihood_trajectory(steps, data)                      # doctest: +SKIP
+    >>> trajectory = pm.learning.log_likelihood_trajectory(steps, data)             # doctest: +SKIP
 
-    One estimate of ``ln Z`` at the start, and a few sweeps of some chains per update, in place of one mAIS
-    per point of the learning curve. The error grows with the way; where too few independent chains are
+    It makes one estimate of ``ln Z`` at the start and a few sweeps of some chains per update, in place of one
+    mAIS per point of the learning curve. The error grows along the run; where too few independent chains are
     left, a new start is made. Like mAIS it cannot see a mode of the machine that no chain has found.
 
     Parameters
@@ -130,7 +130,7 @@ def log_likelihood_trajectory(
     n_steps = as_count(n_steps, "n_steps")
     restart = None if restart is None else as_count(restart, "restart")
     generator = as_generator(rng)
-    if not isinstance(states, Iterable) or hasattr(states, "shape"):  # an array is no run either
+    if not isinstance(states, Iterable) or hasattr(states, "shape"):  # an array is not a run
         raise ValueError(f"`states` must be those of `training_steps`, got {shown(states)}.")
     states = iter(states)
     state = next(states, None)
@@ -197,7 +197,7 @@ def _as_state(state: Any) -> TrainState:
 
 
 def _no_better(now: Estimate, before: Estimate) -> Estimate:
-    """An estimate that rests on an earlier one: what was lost on the way is not found again.
+    """An estimate that rests on an earlier one has no more effective samples than that.
 
     Families that are left after a collapse may come to equal weights; the value remains off.
     """
@@ -250,7 +250,7 @@ class _Population:
         return mean_weight(self.log_weights, self.families)
 
     def moved(self) -> _Population:
-        """After a sweep, which leaves the machine's distribution as it is, and the weights with it."""
+        """The chains after a sweep, which leaves the machine's distribution and so the weights unchanged."""
         chains = run_sweeps(layers_of(self.rbm), self.chains, 1, n_threads=self.n_threads)
         return replace(self, chains=chains)
 

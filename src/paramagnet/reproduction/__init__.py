@@ -1,1 +1,1 @@
-"""The paper [Y25] reproduced: its numbers, its plan, how far ours agree. Only the command line imports it."""
+"""Reproduction of the paper [Y25]: its numbers, the experiments, the comparison. Only cli imports it."""

@@ -1,7 +1,7 @@
-"""Whether a table of ours says what the paper's says.
+"""Agreement between our tables and the paper's.
 
-What is compared is the difference of a cell to the beta_max row of its column, ours against the paper's. They
-agree where they are no further apart than
+For every cell the difference to the beta_max row of its column is compared, ours against the paper's. The two
+differences agree if they are no further apart than
 
 - twice the combined standard error: ours of the difference over the trials that both cells share (they saw
   the same points in the same order), and the paper's, ``std/sqrt(trials)`` of either cell;
@@ -65,7 +65,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether they are no further apart; a difference that is not finite agrees with nothing."""
+        """Whether they are no further apart than the tolerance; infinite or NaN differences never agree."""
         return abs(self.gap) <= self.tolerance + 1e-12
 
 
@@ -113,10 +113,10 @@ def judge_table(
 
     Parameters
     ----------
-    table : which
-    runs : ours, by setting and start
+    table : the paper's table
+    runs : our runs, by setting and start
     spreads : the standard deviation over draws of the data of a cell's difference to beta_max, see
-        `dataset_spreads`; None allows nothing for it
+        `dataset_spreads`; None adds nothing to the tolerance
     n_datasets : how many draws ``spreads`` rests on
     """
     printed = paper_cells(table.key)
@@ -162,7 +162,7 @@ def _compare(
 
 
 def _rank(column: Column, runs: Runs, printed: Mapping[tuple[Start, Column], PaperLogLikelihood]) -> Rank:
-    """By values rounded as the paper prints them, so that ties are ties in both."""
+    """The ranks by values rounded as the paper prints them, so that ties are the same in both."""
     paper = {start: cell.mean for (start, where), cell in printed.items() if where == column}
     starts = runs.get(column.setting, {})
     means = {
@@ -184,7 +184,7 @@ def dataset_spreads(
 
     ``records`` are runs on ``n_datasets`` draws; trial ``t`` learned draw ``t % n_datasets``. The result is
     the standard deviation of the difference over draws for every cell, and the number of draws that have
-    runs. What the trials of a draw scatter by themselves is taken off where a draw has several.
+    runs. The variance between trials on the same draw is subtracted where a draw has several trials.
     """
     by_draw: dict[int, list[RunRecord]] = {}
     for record in records:

@@ -56,7 +56,7 @@ class PaperLogLikelihood:
 
     @property
     def misprint(self) -> str:
-        """Why it cannot be what was meant; empty where nothing speaks against it."""
+        """The reason why the value is a misprint; empty if it is none."""
         return misprint_of(self)
 
 
@@ -89,7 +89,7 @@ LIKELIHOOD_MISPRINTS = {
 
 
 def misprint_of(cell: PaperLogLikelihood) -> str:
-    """Why a printed log-likelihood cannot be what was meant; empty where nothing speaks against it."""
+    """The reason why a printed log-likelihood is a misprint; empty if it is none."""
     return LIKELIHOOD_MISPRINTS.get((cell.table, cell.c, cell.gain, cell.epoch), "")
 
 

@@ -1,8 +1,8 @@
 """What `paramagnet reproduce` runs, in which order.
 
 A stage is a specification, a part of it (the paper's cells, the rivals, other starts, or all) and the most
-trials. A plan is followed from the beginning each time, and what is done is skipped: first what the report
-needs of everything, then the paper's number of trials.
+trials. A plan is followed from the beginning each time, and finished runs are skipped. The first stages run a
+few trials of everything that the report needs, the later ones the paper's number of trials.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ PLANS["all"] = (
 
 
 def shorten(stages: tuple[Stage, ...], *, trials: int | None, quick: bool) -> tuple[Stage, ...]:
-    """The stages with at most ``trials``; ``quick`` leaves out all but the paper's own cells and numbers them
-    few (see `quick_trials`). A user's own specification keeps all its cells.
+    """The stages with at most ``trials``; ``quick`` keeps only the paper's own cells, with few trials each
+    (see `quick_trials`). A user's own specification keeps all its cells.
     """
     if quick:
         stages = tuple(s for s in stages if s.part != "rivals" and s.spec not in TOY_DATASETS)

@@ -85,9 +85,9 @@ def make_report(
 
     Parameters
     ----------
-    records : of any sweeps
+    records : records of any sweeps
     notes : findings in plain Markdown, put before the tables
-    checks : of mAIS
+    checks : checks of mAIS
     figures : whether to draw; needs matplotlib
     """
     if not records:

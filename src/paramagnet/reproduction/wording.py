@@ -124,7 +124,7 @@ def _some(words: set[str], most: int = 3) -> str:
 
 
 def list_misprints(records: Sequence[RunRecord]) -> tuple[str, ...]:
-    """What the paper prints that cannot be right, with our values beside it."""
+    """The paper's misprints, with our values beside them."""
     items = []
     rows = read_beta_max()
     for kind in ("bit", "spin"):

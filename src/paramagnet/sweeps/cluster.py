@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 from paramagnet._version import __version__
 
 CONNECT_SECONDS = 10.0
-WORKERS_SECONDS = 60.0  # for the first worker to appear
-COUNT_SECONDS = 5.0  # between two looks at how many workers there are
+WORKERS_SECONDS = 60.0  # to wait for the first worker
+COUNT_SECONDS = 5.0  # between two counts of the workers
 RULE = "`--scheduler` must be the address of a Dask scheduler, such as tcp://host:8786, or its file, .json"
 REMEDY = "`dask scheduler` starts one and prints its address."
 
@@ -58,7 +58,7 @@ class DaskWorkers:
 
     @property
     def n_workers(self) -> int:
-        """The workers at present, at least one: others may come."""
+        """The number of workers at present, at least 1, because others may connect later."""
         if time.monotonic() - self._counted >= COUNT_SECONDS:
             self._counted, self._count = time.monotonic(), self._count_workers()
         return self._count
@@ -71,7 +71,7 @@ class DaskWorkers:
         return outer
 
     def restart(self) -> None:
-        """Forget what was submitted; an error if the scheduler itself is gone."""
+        """Forget the submitted calls; raises an error if the scheduler cannot be reached."""
         self._pool.shutdown(wait=False)
         if self._client.status != "running":
             raise RuntimeError(
@@ -93,7 +93,7 @@ class DaskWorkers:
         self._client.close()
 
     def _require_workers(self) -> None:
-        """At least one worker, and this version of the package on all of them."""
+        """Raise an error unless there is a worker and all workers have this version of the package."""
         try:
             self._client.wait_for_workers(1, timeout=WORKERS_SECONDS)
         except OSError:
@@ -112,7 +112,7 @@ class DaskWorkers:
         return max(1, len(self._client.nthreads())) if self._client.status == "running" else 1
 
     def _pass_on(self, inner: Future[Result], outer: Future[Result]) -> None:
-        """A result or an error as it is; the death of workers or of the scheduler in the words of sweeps."""
+        """Pass a result or an error on; Dask's errors about dead workers become those that sweeps handle."""
         try:
             outer.set_result(inner.result())
         except CancelledError:
@@ -125,7 +125,7 @@ class DaskWorkers:
 
 
 def _read_address(text: str) -> str:
-    """The address, or that in a scheduler file; Dask itself would wait for either for ever."""
+    """The address, or the one in a scheduler file; Dask itself would wait without limit for either."""
     address = text
     if text.endswith(".json"):
         try:
@@ -141,7 +141,7 @@ _alone = threading.Lock()
 
 
 def _call_alone(function: Callable[..., Result], *arguments: Any) -> Result:
-    """Call it while no other thread of this worker does."""
+    """Call the function while no other thread of this worker executes a run."""
     with _alone:
         return function(*arguments)
 

@@ -72,7 +72,7 @@ class Standing:
         """Whether it cannot be told from the best at 95 % confidence, by Student's distribution of the
         paired difference: 13 standard errors with two trials, 2.8 with five, 2 with many.
 
-        With a single trial nothing can.
+        With a single trial no two starts can be told apart.
         """
         behind = self.behind
         return behind.n_finite < 2 or behind.mean <= stdtrit(behind.n_finite - 1, QUANTILE) * behind.error
@@ -80,9 +80,9 @@ class Standing:
 
 @dataclass(frozen=True, eq=False)
 class InitializationComparison:
-    """What came out: starts from the best to the worst, after ``epoch`` epochs.
+    """The result of a comparison: the starts from the best to the worst after ``epoch`` epochs.
 
-    ``failures`` say which runs diverged.
+    ``failures`` names the runs that diverged.
     """
 
     setting: Setting
@@ -117,7 +117,7 @@ class InitializationComparison:
 
     @property
     def recommendation(self) -> str:
-        """In some sentences, with the uncertainty; and whether learning had come to an end."""
+        """The recommendation in a few sentences, with its uncertainty, and whether learning had converged."""
         words = self._choice
         if len(self.standings) > 1 and self.late_growth > max(self.standings[1].behind.mean, 0.01):
             words += (
@@ -162,7 +162,7 @@ class InitializationComparison:
         return group_runs(self.records)
 
     def table(self) -> ResultsTable:
-        """Mean log-likelihoods at some of the epochs, for the writers."""
+        """Mean log-likelihoods at some of the epochs, for `to_markdown` and the other writers."""
         measured = sorted({epoch for record in self.records for epoch in record.epochs})
         columns = [Column(self.setting, epoch) for epoch in measured[-1::-3][::-1] if epoch]
         rows = [standing.start for standing in self.standings]
@@ -345,7 +345,7 @@ def _as_file(data: Any, scratch: Path) -> Path:
         return path
     as_points(data, "data")
     path = scratch / "data.npy"
-    np.save(path, as_array(data, "data"))  # in its own type: runs are told apart by the file's content
+    np.save(path, as_array(data, "data"))  # in its own type: the digest depends on the content
     return path
 
 

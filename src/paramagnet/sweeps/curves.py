@@ -1,4 +1,4 @@
-"""Learning curves from records: what `plots` needs to draw them."""
+"""Learning curves from records, prepared for `plots`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def epochs_of(records: Sequence[RunRecord]) -> set[int]:
 
 
 def in_order(starts: Starts) -> list[Start]:
-    """Gains, then other schemes; what is drawn over the rest comes last."""
+    """The starts in drawing order: gains, then other schemes; later ones are drawn over earlier ones."""
     known = [start for start in _LOOKS if start in starts]
     return known + sorted(starts.keys() - set(known))
 

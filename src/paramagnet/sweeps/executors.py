@@ -1,6 +1,6 @@
-"""Where runs are executed: in this process, or in processes beside it.
+"""Executors of runs: this process, or further processes on this machine.
 
-A cluster is in the file beside, `cluster`.
+The executor for Dask clusters is in `cluster`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
-ORPHAN_SECONDS = 5.0  # between two looks at whether the parent is alive
+ORPHAN_SECONDS = 5.0  # between two checks whether the parent process is alive
 
 Result = TypeVar("Result")
 
@@ -29,7 +29,7 @@ class Executor(Protocol):
         """How many runs are executed at a time."""
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """Call the function somewhere, soon."""
+        """Call the function in one of the workers, as soon as one is free."""
 
     def restart(self) -> None:
         """Make it work again after a worker died; what was submitted is lost."""
@@ -38,11 +38,11 @@ class Executor(Protocol):
         """Call a function, which takes no time, in this process, and in those on other machines."""
 
     def shutdown(self) -> None:
-        """Wait for nothing, leave nothing behind."""
+        """End at once: wait for no call, and leave no process behind."""
 
 
 class InProcess:
-    """One run at a time, here."""
+    """Executes one run at a time, in this process."""
 
     n_workers = 1
     remote = False
@@ -96,7 +96,7 @@ class LocalProcesses:
         return future
 
     def restart(self) -> None:
-        """New processes for the old ones."""
+        """Replace the processes by new ones."""
         self.shutdown()
         self._pool = self._start()
 
@@ -110,20 +110,20 @@ class LocalProcesses:
 
 
 def _prepare_worker(parent: int) -> None:
-    """An interruption is the parent's business, even if sent to all; it tells the workers to stop."""
+    """Ignore interruptions in a worker: the parent handles them and tells the workers to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this process some time after its parent was killed: it would wait for work for ever."""
+    """End this process some time after its parent was killed; it would otherwise wait for work for ever."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
-    time.sleep(ORPHAN_SECONDS)  # for a run to save its state
+    time.sleep(ORPHAN_SECONDS)  # time for a run to save its state
     os._exit(1)
 
 
 def local_executor(n_workers: int) -> Executor:
-    """For one worker this process, else that many processes."""
+    """This process for one worker, else as many processes as workers."""
     return InProcess() if n_workers == 1 else LocalProcesses(n_workers)

@@ -1,4 +1,4 @@
-"""What the runs of one setting say: values over trials, their mean and spread.
+"""The runs of one setting: their values over trials, with mean and standard deviation.
 
 A setting is a data set with a machine (sizes, unit types, hidden bias); a start is a scheme with its gain.
 Runs are told apart by their digest. The trials of two starts are paired by their number: those runs saw the
@@ -38,7 +38,7 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """In a few words, without the data set."""
+        """A short name without the data set."""
         return f"α = {self.alpha:.3g}, c = {self.c:g}"
 
 
@@ -51,7 +51,7 @@ class Start:
 
     @property
     def label(self) -> str:
-        """The paper's name of it, or the scheme's own."""
+        """The paper's name of the start, or the scheme's own."""
         scheme, plus, own = self.scheme.partition("+data")
         biases = " + data" if plus else ""
         if scheme != _OURS:

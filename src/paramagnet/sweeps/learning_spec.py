@@ -60,7 +60,7 @@ class LearningSpec:
             self._check_option(name, value)
         object.__setattr__(self, "options", tuple(sorted(self.options)))
         if self.options or ":" in self.gradient or ":" in self.optimizer:
-            self.make_gradient()  # what is wrong with their settings is known before the first run
+            self.make_gradient()  # errors in the settings are reported before the first run
             self.make_optimizer()
 
     def _settle_chains(self) -> None:

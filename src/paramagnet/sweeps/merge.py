@@ -1,4 +1,4 @@
-"""Stores of two machines put together: every run once, and no disagreement unnoticed."""
+"""Merge the stores of several machines: every run is kept once, and disagreements are reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paramagnet._files import writable_target, write_atomically
 from paramagnet.sweeps.spec import Run
 from paramagnet.sweeps.store import RunRecord, Store, lock
 
-# What differs from one execution of a run to the next.
+# Fields that may differ between two executions of the same run.
 CIRCUMSTANCES = {"seconds", "version", "commit", "environment", "finished"}
 
 
@@ -40,10 +40,11 @@ def merge_stores(
     ----------
     sources : files of records; or folders of them, then ``out`` is a folder too, and files of the same name
         are put together, those in folders of the folders too
-    out : replaced at once or not at all. It must not exist, unless it is one of the sources
-    force : replace ``out`` even so
-    keep_first : where two files disagree about a run, take the record of the one named first; else that is an
-        error
+    out : file or folder to write, replaced at once or not at all. It must not exist, unless it is one of the
+        sources
+    force : whether to replace ``out`` if it exists
+    keep_first : whether to take the record of the file named first where two files disagree about a run; a
+        disagreement is an error otherwise
     """
     inputs, target = [Path(source) for source in sources], Path(out)
     if not inputs:
@@ -61,7 +62,7 @@ def merge_stores(
     jobs = {name: [folder / name for folder in inputs if (folder / name).exists()] for name in names}
     if not jobs:
         raise ValueError(f"`sources` must hold .jsonl files, {', '.join(map(str, inputs))} hold none.")
-    for name, files in jobs.items():  # all errors before the first file is written
+    for name, files in jobs.items():  # all errors are raised before the first file is written
         _require_writable(files, target / name, force or _is_among(target, inputs))
         _merge_records(files, keep_first)
     for name in jobs:
@@ -147,7 +148,7 @@ def _is_among(path: Path, others: Sequence[Path]) -> bool:
 
 @contextlib.contextmanager
 def _kept_from_others(path: Path) -> Iterator[None]:
-    """No sweep may append to the file meanwhile, its records would be lost."""
+    """Lock the file: records that a sweep appended meanwhile would be lost."""
     if not path.exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""With what a run was computed: versions, libraries, processor, commit."""
+"""The environment of a run: versions, libraries, processor, commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def environment() -> str:
         except PackageNotFoundError:
             continue
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    libraries.sort(key=lambda library: "numpy" not in library["filepath"])  # SciPy may have one of its own
+    libraries.sort(key=lambda library: "numpy" not in library["filepath"])  # SciPy may bring its own BLAS
     parts += [f"{library['internal_api']} {library['version']}" for library in libraries[:1]]
     parts.append(_processor())
     return ", ".join(parts)[:120]
@@ -47,7 +47,7 @@ def commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", "_version.py")  # else it is the repository of something else
+        git("ls-files", "--error-unmatch", "_version.py")  # else it belongs to another project
         changed = git("status", "--porcelain", "--untracked-files=no", "--", ".")
         return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):

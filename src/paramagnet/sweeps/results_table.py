@@ -32,7 +32,7 @@ class Column:
 
 class Reference(Protocol):
     """A printed value to compare with: mean and standard deviation, whether it is the best of its column,
-    and why it cannot be what was meant (empty where nothing speaks against it).
+    and the reason if it is a misprint (else empty).
     """
 
     @property
@@ -129,7 +129,7 @@ def make_table(
 def _with_best(
     cells: Mapping[tuple[Start, Column], Cell], rows: Sequence[Start], columns: Sequence[Column]
 ) -> dict[tuple[Start, Column], Cell]:
-    """The best of each column marked, with its equals in print."""
+    """The cells with the best of each column marked, and those that print the same value."""
     marked = dict(cells)
     for column in columns:
         shown = {row: round(cells[row, column].ours.mean, 2) for row in rows}
@@ -142,7 +142,7 @@ def _with_best(
 
 
 def to_sheet(table: ResultsTable) -> Sheet:
-    """The table as text, with notes that say what the cells rest on."""
+    """The table as text, with notes on the number of trials and on the marks."""
     fewest, most = table.n_trials
     show_trials = fewest != most
     settings = tuple(dict.fromkeys(column.setting for column in table.columns))

@@ -1,4 +1,4 @@
-"""The points that a run learns, and those it is measured on beside them."""
+"""The points that a run learns from, and the held-out points that it is also measured on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _load(data: DataSpec, units: str, seed: int | None, held_out_seed: int) -> P
 
 
 def _require_content(name: str, sha256: str) -> None:
-    """A record stands for the content of the file that its digest was made from."""
+    """Raise an error if a data file has changed since the digest of the run was made from its content."""
     if not sha256:
         return
     try:

@@ -16,27 +16,27 @@ from paramagnet.sweeps.spec import Run
 
 
 def weight_seed(run: Run) -> int:
-    """Of the initial weights; the same for all draws of the data that are to be compared."""
+    """The seed of the initial weights; the same for all draws of the data that are to be compared."""
     return _derive("weights", run, **_machine(run), trial=run.trial // run.data.datasets)
 
 
 def learning_seed(run: Run) -> int:
-    """Of the order of the points and of the chains."""
+    """The seed of the order of the points and of the chains."""
     return _derive("learning", run, **_machine(run), trial=run.trial)
 
 
 def annealing_seed(run: Run, epoch: int) -> int:
-    """Of the estimate of ln Z after an epoch."""
+    """The seed of the estimate of ln Z after an epoch."""
     return _derive("annealing", run, **_machine(run), trial=run.trial, epoch=epoch)
 
 
 def data_seed(run: Run) -> int | None:
-    """Of the draw of the data; None for the first, which is the one that `load_dataset` gives to all."""
+    """The seed of the draw of the data; None for the first draw, which is that of `load_dataset`."""
     return None if run.dataset == 0 else _derive("data", run, dataset=run.dataset)
 
 
 def held_out_seed(run: Run) -> int:
-    """Of held-out points that are drawn or selected."""
+    """The seed of held-out points that are drawn or selected."""
     return _derive("held-out", run)
 
 
@@ -50,7 +50,7 @@ def _machine(run: Run) -> dict[str, object]:
 
 
 def _derive(stream: str, run: Run, **key: object) -> int:
-    """63 bits of a SHA-256."""
+    """A seed from 63 bits of a SHA-256."""
     content = [run.seed, stream, Path(run.data.name).name, run.data.n_points, sorted(key.items())]
     digest = hashlib.sha256(json.dumps(content).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

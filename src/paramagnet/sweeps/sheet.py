@@ -1,4 +1,4 @@
-"""A table as text: what the writers for Markdown, LaTeX and HTML share."""
+"""A table as text, which the writers for Markdown, LaTeX and HTML share."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def plain_sheet(
 
 
 def mean_text(value: float) -> str:
-    """Two decimals, as the paper prints; five digits where the number is huge."""
+    """A mean with two decimals, as the paper prints it; with five digits from 1e5 on."""
     if not math.isfinite(value):
         return "not finite"
     return f"{value:.2f}" if abs(value) < 1e5 else f"{value:.4e}"
 
 
 def std_text(value: float) -> str:
-    """Two decimals, three where two would show zero; as the paper prints."""
+    """A standard deviation with two decimals as in the paper, or three where two would show zero."""
     if not math.isfinite(value):
         return "-"
     if value >= 1e4:

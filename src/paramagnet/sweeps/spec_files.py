@@ -1,4 +1,4 @@
-"""Specifications in files: TOML in, `Spec` out, with errors that name the key."""
+"""Read specifications from TOML files; errors name the key."""
 
 from __future__ import annotations
 

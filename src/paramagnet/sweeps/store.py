@@ -1,4 +1,4 @@
-"""The records of runs, and the file they are kept in: one JSON line a run.
+"""The records of runs, and the file that holds them, with one JSON line per run.
 
 Records are appended by one process, and each is on the disk before the next; what a crash leaves of a line at
 the end of a file is cut off when it is opened again. Every line ends with a checksum over what stands before
@@ -23,7 +23,7 @@ from paramagnet._checks import LARGEST_COUNT
 from paramagnet._files import checksum
 
 MOST_BYTES = 1000  # of a line, without its checksum
-LONGEST_LINE = 10_000  # bytes; what is longer is no record, and is not read
+LONGEST_LINE = 10_000  # bytes; a longer line is not a record and is not read
 DIGITS, FEWEST_DIGITS = 6, 4  # of log-likelihoods
 
 
@@ -37,7 +37,7 @@ class TornLineWarning(UserWarning):
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What came out of one run.
+    """The result of one run.
 
     ``digest`` stands for the configuration; ``c`` is the initial hidden bias, ``sigma`` the standard
     deviation of the initial weights, ``seed`` that of the sweep. ``epochs`` (0 is the start),
@@ -203,7 +203,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """No more records; others may write."""
+        """Close the file, so that other processes can write to it."""
         self._file.close()
         self._file = None
 
@@ -222,7 +222,7 @@ class Store:
         return True
 
     def _repair(self) -> None:
-        """Cut off what a crash left of a last line, or end it if all of it is there."""
+        """Cut off a last line that a crash left incomplete; add the line end if only that is missing."""
         size = self._file.seek(0, os.SEEK_END)
         begins = max(0, size - LONGEST_LINE)
         self._file.seek(begins)
@@ -266,7 +266,7 @@ class Store:
                             f"{self.path}, line {number}, is no record: {error}. Remove the line to have its "
                             "run repeated."
                         ) from None
-                    warnings.warn(  # torn, or being written at this moment
+                    warnings.warn(  # incomplete after a crash, or being written at this moment
                         f"The last line of {self.path} is incomplete and is left out.",
                         TornLineWarning,
                         stacklevel=3,
@@ -287,7 +287,7 @@ def require_short(line: bytes) -> None:
 
 
 def lock(file: Any, path: Path) -> None:
-    """Keep the file for this process alone, where the system knows how."""
+    """Lock the file for this process, on systems that have locks."""
     try:
         import fcntl
     except ImportError:
@@ -306,7 +306,7 @@ def read_results(folder: str | Path) -> list[RunRecord]:
     if not path.is_dir():
         raise FileNotFoundError(f"`results` must be a folder with records, got {str(path)!r}.")
     found = (record for store in sorted(path.glob("*.jsonl")) for record in Store(store).records())
-    records = list({record.digest: record for record in found}.values())  # a copy of a file adds nothing
+    records = list({record.digest: record for record in found}.values())  # the copy of a file adds no records
     if not records:
         raise ValueError(
             f"There are no records in {str(path)!r}, so there is nothing to report. Make some with "

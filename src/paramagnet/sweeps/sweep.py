@@ -1,8 +1,8 @@
-"""Sweeps: the runs that are missing in a store, executed and appended to it one after the other.
+"""Sweeps: execute the runs that a store lacks, and append their records to it.
 
-Whatever ends a sweep (the keyboard, a deadline, a power cut), the same call goes on with it: finished runs
-are in the store, long ones have their state in a folder beside it, and the records are those of a sweep that
-was never interrupted.
+You can stop a sweep at any time (Ctrl-C, a deadline, a power cut) without losing finished runs: they are in
+the store, and long runs have their state in a folder beside it. The same call goes on, and the records equal
+those of a sweep that was never interrupted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ STOP_FILE = "stop"
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """How far a sweep is: runs of it in the store, all of them, those done by this call, and its seconds."""
+    """Progress of a sweep: its runs in the store, all its runs, those done by this call, and the seconds."""
 
     done: int
     total: int
@@ -50,7 +50,7 @@ class SweepProgress:
 
     @property
     def rate(self) -> float:
-        """Runs a second."""
+        """Runs per second."""
         return self.new / self.seconds if self.new else 0.0
 
     @property
@@ -93,7 +93,7 @@ class Failure(NamedTuple):
 
 
 def execute_chunk(runs: Sequence[Run], context: Context) -> list[RunRecord | Failure]:
-    """What a worker does: some runs, until it is to stop."""
+    """Execute some runs in a worker, until it is told to stop."""
     results: list[RunRecord | Failure] = []
     for run in runs:
         try:
@@ -130,7 +130,7 @@ def run_sweep(
     deadline : time (seconds since 1970) after which no run is started, and runs under way are saved
     callback : called after every record
     """
-    runs = list({run.digest: run for run in runs}.values())  # a start may be named twice
+    runs = list({run.digest: run for run in runs}.values())  # a specification may name a start twice
     for run in runs:
         require_room(run, sweep, table, commit)
     token = uuid.uuid4().hex
@@ -146,7 +146,7 @@ def run_sweep(
         try:
             work.go(executor)
         except KeyboardInterrupt:
-            # Workers see either of the two, save their states and end.
+            # Workers notice either of the two, save their states and end.
             stop_file()
             executor.everywhere(request_stop, token)
             with contextlib.suppress(KeyboardInterrupt):
@@ -160,7 +160,7 @@ def run_sweep(
 
 @contextlib.contextmanager
 def _stop_file(name: str) -> Iterator[Callable[[], None]]:
-    """What makes the file, which is not there before nor after."""
+    """A function that creates the file; the file does not exist before and is removed afterwards."""
     if not name:
         yield lambda: None
         return
@@ -193,13 +193,13 @@ class _Work:
         self.deaths: Counter[str] = Counter()
 
     def go(self, executor: Executor) -> None:
-        """Until nothing is left, or it is time to stop."""
+        """Execute runs until none is left, or until it is time to stop."""
         self.show()
         while True:
             broken = False
             try:
-                # One or some more than workers, so that none has to wait. What has arrived is kept first: a
-                # run that is executed in this process is not to wait for the next one.
+                # Submit a few more runs than workers, so that no worker waits. Results are kept first: a
+                # run that was executed in this process must not wait for the next one.
                 while (
                     self.waiting
                     and not any(future.done() for future in self.flying)
@@ -216,7 +216,7 @@ class _Work:
                 executor.restart()
 
     def send(self, executor: Executor) -> None:
-        """Some runs to a worker: several if they are short."""
+        """Send runs to a worker, several at a time if they are short."""
         mean = self.spent / self.new if self.new else CHUNK_SECONDS
         size = max(1, min(LARGEST_CHUNK, int(CHUNK_SECONDS / max(mean, 1e-3))))
         size = min(size, -(-len(self.waiting) // executor.n_workers))
@@ -228,13 +228,13 @@ class _Work:
             raise
 
     def collect(self, seconds: float) -> bool:
-        """Append what has arrived; whether a worker died."""
+        """Append the records that have arrived, and return whether a worker died."""
         broken = False
         ready, _ = wait(self.flying, timeout=seconds, return_when=FIRST_COMPLETED)
         for future in ready:
             error = future.exception()
             if isinstance(error, BrokenExecutor):
-                broken = True  # stays among the flying, to be sent again
+                broken = True  # stays among the submitted runs, to be sent again
                 continue
             chunk = self.flying.pop(future)
             if error is not None:
@@ -243,13 +243,13 @@ class _Work:
         return broken
 
     def wind_up(self, seconds: float) -> None:
-        """Append what still arrives, for some time."""
+        """Wait some time for further records, and append them."""
         ends = time.monotonic() + seconds
         while self.flying and time.monotonic() < ends and not self.collect(0.2):
             pass
 
     def keep(self, chunk: list[Run], results: list[RunRecord | Failure]) -> None:
-        """Append records; only then the states of their runs are of no use any more."""
+        """Append records, and only then remove the states of their runs."""
         missing = {run.digest: run for run in chunk}
         for result in results:
             run = missing.pop(result.digest)
@@ -259,9 +259,10 @@ class _Work:
                 self.done += 1
                 self.new += 1
                 self.spent += result.seconds
-            if self.context.stop.file:  # the folder is one of this machine
+            if self.context.stop.file:  # the folder is on this machine
                 state_file(self.context.states, run).unlink(missing_ok=True)
-        self.waiting.extendleft(reversed(missing.values()))  # stopped, and if that was not for us, once more
+        # Runs without a result were stopped; if this sweep did not ask for it, they are executed again.
+        self.waiting.extendleft(reversed(missing.values()))
         self.show()
 
     def finished(self) -> Iterator[str]:
@@ -269,7 +270,7 @@ class _Work:
         return (digest for digest in self.digests if digest in self.store)
 
     def resend(self) -> None:
-        """Runs whose worker died go back to the front of the queue; not for ever."""
+        """Put runs whose worker died back to the front of the queue, a limited number of times."""
         lost = [run for future, chunk in self.flying.items() for run in chunk]
         under_way = [chunk[0] for chunk in self.flying.values()]
         self.flying.clear()
@@ -283,11 +284,11 @@ class _Work:
         self.waiting.extendleft(reversed(lost))
 
     def show(self) -> None:
-        """Tell how far it is."""
+        """Report the progress to the callback."""
         if self.callback is not None:
             self.callback(SweepProgress(self.done, self.total, self.new, time.monotonic() - self.began))
 
     def result(self) -> SweepResult:
-        """What came out of it."""
+        """The result of the sweep."""
         seconds = time.monotonic() - self.began
         return SweepResult(self.done, self.total, self.new, seconds, dict(self.failures))

@@ -1,4 +1,4 @@
-"""The tables of a sweep of one's own, as text."""
+"""The tables of any sweep, as text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _epochs_to_show(named: Sequence[int], runs: Runs) -> list[int]:
 
 
 def versions_of(records: Sequence[RunRecord], name: str) -> list[tuple[str, Runs]]:
-    """The runs of a sweep, those of different settings apart, the oldest first, with words to tell them."""
+    """The runs of a sweep by version of its specification, the oldest first, each with words that name it."""
     parts: dict[str, list[RunRecord]] = {}
     for record in sorted(records, key=lambda record: record.finished):
         if record.sweep == name:

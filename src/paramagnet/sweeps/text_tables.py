@@ -1,7 +1,7 @@
 """Tables in Markdown, LaTeX, HTML and csv.
 
-The first three write a `Sheet`, text as it is read; csv writes a `ResultsTable`, all digits, one line per
-cell.
+The first three write a `Sheet`, which holds text. The csv writer takes a `ResultsTable` and writes all
+digits, with one line per cell.
 """
 
 from __future__ import annotations

@@ -61,4 +61,4 @@ def run(call):
     name, positional, named = call
     for key, value in named.items():
         named = named | {key: paramagnet.Biases(value) if isinstance(value, list) else value}
-    return getattr(paramagnet, name)(*positional, **named)
+    return getattr(paramagnet.theory, name)(*positional, **named)
