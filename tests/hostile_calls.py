@@ -67,7 +67,9 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
     yield Call("weight_std", pm.weight_std, {**sizes, **bias})
-    yield Call("compare_schemes", pm.compare_schemes, {**sizes, **bias}, heavy=True)
+    yield Call(
+        "compare_schemes", pm.compare_schemes, {**sizes, **bias, "schemes": ("choices", ("he",))}, heavy=True
+    )
     scheme = {"scheme": ("choice", "layer-correlation"), **sizes, "visible_bias": ("real", 0.0), **bias}
     yield Call("scheme_std", pm.scheme_std, scheme)
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}
@@ -180,7 +182,8 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         "log_z": ("choice", pm.LogZ()),
         "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
-    yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), training)
+    stepped = {**training, "before_measuring": ("callable?", None)}
+    yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), stepped)
     more = {"callback": ("callable?", None), "checkpoint": ("path?", None)}
     named = {"checkpoint": ("path",), "weight_decay": ("rbm",)}
     yield Call("train", pm.train, {**training, **more}, named)

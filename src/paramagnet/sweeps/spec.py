@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
-from paramagnet.initializers import SCHEMES
+from paramagnet.schemes import SCHEMES
 from paramagnet.sweeps.learning_spec import MOST_POINTS, LearningSpec
 from paramagnet.sweeps.starts import OURS, parse_start
-from paramagnet.units import as_unit
+from paramagnet.units import find_unit
 
 if TYPE_CHECKING:  # imported where it is used: reading a specification must not load the kernels
     from paramagnet.learning.evaluation import LogZ
@@ -202,8 +202,8 @@ class Spec:
     starts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        as_unit(self.visible, "visible")
-        as_unit(self.hidden, "hidden")
+        find_unit(self.visible, "visible")
+        find_unit(self.hidden, "hidden")
         for key in ("n_hidden", "hidden_bias"):
             if not getattr(self, key):
                 raise ValueError(f"`{key}` must hold at least one number.")
@@ -212,7 +212,7 @@ class Spec:
         for gain in self.gains:
             as_positive(as_real(gain, "gains"), "gains")
         for rival in self.rivals:
-            _require_one_of(rival, "rivals", SCHEMES)
+            SCHEMES.parse(rival, "rivals")
         for start in self.starts:
             _require_text(start, "starts")
             parse_start(start)
