@@ -238,7 +238,7 @@ def test_held_out_points_are_others_from_the_same_source():
             '"toys"',
             r"`\[data\] name` must be one of toy, .*, or the path of a file",
         ),
-        ('name = "toy"', 'name = "drybean"', '`held_out` can be "fresh" for the toy data only'),
+        ('name = "toy"', 'name = "drybean"', '`held_out` can be "fresh" for data that are drawn'),
         ("[data]", "[daten]", "`daten` is not a known key"),
         ("trials = 2", "trials = ", "tiny.toml is not valid TOML"),
     ],

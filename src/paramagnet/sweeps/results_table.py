@@ -167,11 +167,17 @@ def _heading(setting: Setting, settings: Sequence[Setting]) -> str:
     parts = []
     if len({other.alpha for other in settings}) > 1 or len(settings) == 1:
         parts.append(f"α = {setting.alpha:.3g}")
-    if len({other.c for other in settings}) > 1 or (
-        len(settings) == 1 and not as_unit(setting.hidden, "hidden").symmetric
-    ):
+    if len({other.c for other in settings}) > 1 or (len(settings) == 1 and not _is_symmetric(setting.hidden)):
         parts.append(f"c = {setting.c:g}")
     return ", ".join(parts)
+
+
+def _is_symmetric(unit: str) -> bool:
+    """Whether the sign of these units is arbitrary; False for types of a record that are not known here."""
+    try:
+        return as_unit(unit, "hidden").symmetric
+    except ValueError:
+        return False
 
 
 def cell_lines(cell: Cell, offset: float = 0.0, show_trials: bool = False) -> Lines:
