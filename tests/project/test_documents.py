@@ -227,8 +227,9 @@ def test_every_public_name_is_on_the_page_of_the_api():
         for name in re.findall(r"^(?:def|class) ([A-Za-z]\w*)", module.read_text("utf-8"), flags=re.MULTILINE)
     }
     further = {}  # for classes of one's own, named by their modules
+    rooms = ("paramagnet.learning", "paramagnet.units", "paramagnet.schemes", "paramagnet.initializers")
     for section in re.split(r"^\.\. currentmodule:: ", text, flags=re.MULTILINE)[1:]:
-        if section.startswith(("paramagnet.learning", "paramagnet.units")):
+        if section.startswith(rooms):
             module = importlib.import_module(section.split(None, 1)[0])
             names = re.findall(r"^\.\. auto\w+:: (\w+)", section, flags=re.MULTILINE)
             further |= {name: getattr(module, name) for name in names}
