@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import paramagnet as pm
+from paramagnet.sweeps.text_tables import pipe_table
 from ratio import write_json
 
 N_HIDDEN = 100
@@ -111,10 +112,7 @@ def measure(seed: int) -> dict[str, dict[str, float]]:
 
 def table(results: list[dict[str, dict[str, float]]]) -> str:
     """The means over the seeds as Markdown, with the standard deviations between the seeds."""
-    lines = [
-        "| features from | test accuracy, % | test log-likelihood, nats | fit, s |",
-        "|---|---|---|---|",
-    ]
+    rows = []
     for name, first in results[0].items():
         columns = {key: np.array([result[name][key] for result in results]) for key in first}
         accuracy = 100.0 * columns["accuracy"]
@@ -123,8 +121,8 @@ def table(results: list[dict[str, dict[str, float]]]) -> str:
             values = columns["log_likelihood"]
             cells[1] = f"{values.mean():.2f} +- {values.std(ddof=1):.2f}"
             cells[2] = f"{columns['seconds'].min():.2g}"
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([name, *cells])
+    return pipe_table(["features from", "test accuracy, %", "test log-likelihood, nats", "fit, s"], rows)
 
 
 def main() -> None:
@@ -143,7 +141,7 @@ def main() -> None:
     for seed in range(options.seeds):
         results.append(measure(seed))
         print(f"seed {seed} done", flush=True)
-    print(table(results))
+    print(table(results), end="")
     worst = max(r[name]["error"] for r in results for name in RIVALS)
     fewest = min(r[name]["n_effective"] for r in results for name in RIVALS)
     print(f"errors of the log-likelihoods: at most {worst:.3f}")

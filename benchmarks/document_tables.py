@@ -33,6 +33,7 @@ from paramagnet.sweeps.groups import (
     values_at,
 )
 from paramagnet.sweeps.store import read_results
+from paramagnet.sweeps.text_tables import pipe_table
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
@@ -57,8 +58,7 @@ def record(name: str) -> Any:
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False) -> str:
     """A table; with ``numbers`` all columns but the first are aligned to the right."""
-    rule = ["---", *(["---:" if numbers else "---"] * (len(head) - 1))]
-    return "".join("| " + " | ".join(line) + " |\n" for line in [head, rule, *rows])
+    return pipe_table(head, rows, right=range(1, len(head)) if numbers else ())
 
 
 def seconds(value: float) -> str:

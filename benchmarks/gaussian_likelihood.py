@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import paramagnet as pm
-from paramagnet.data.datasets import _read_named
+from paramagnet.data.datasets import read_named
 from paramagnet.data.sources import SOURCES
 from ratio import write_json
 
@@ -39,7 +39,7 @@ RATE, BATCH = 0.01, 250
 def load_points(name: str) -> np.ndarray:
     """Raw features; grey levels of digits with the usual uniform noise that makes integers continuous."""
     if name == "drybean":
-        return _read_named(SOURCES["drybean"], None, None).data.astype(np.float64)
+        return read_named(SOURCES["drybean"]).data.astype(np.float64)
     from sklearn.datasets import load_digits
 
     greys = load_digits().data

@@ -67,7 +67,9 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
     yield Call("weight_std", pm.weight_std, {**sizes, **bias})
-    yield Call("compare_schemes", pm.compare_schemes, {**sizes, **bias}, heavy=True)
+    yield Call(
+        "compare_schemes", pm.compare_schemes, {**sizes, **bias, "schemes": ("choices", ("he",))}, heavy=True
+    )
     scheme = {"scheme": ("choice", "layer-correlation"), **sizes, "visible_bias": ("real", 0.0), **bias}
     yield Call("scheme_std", pm.scheme_std, scheme)
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}

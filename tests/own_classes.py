@@ -1,4 +1,4 @@
-"""A gradient and an optimizer of a user's, outside the package; ``own_classes:RMSprop`` names one of them."""
+"""A gradient, an optimizer and schemes of a user's, outside the package: ``own_classes:RMSprop`` is one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from paramagnet import Gradient
 from paramagnet.learning.gradients.base import ModelMoments
 from paramagnet.learning.moments import sampled_moments
 from paramagnet.learning.optimizers import OptimizerState
+from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
+from paramagnet.schemes import Drawn, Scale, Scheme
 
 
 @dataclass(frozen=True)
@@ -52,3 +54,40 @@ class Incomplete(Gradient):
 
     def start(self, layout, parameters, points, rng, engine):
         return None
+
+
+@dataclass(frozen=True)
+class Narrow(Scale):
+    """``sigma = width (n m)**(-1/4)``."""
+
+    width: float = 0.5
+
+    def std(self, layers):
+        return self.width * (layers.n_visible * layers.n_hidden) ** -0.25
+
+
+class Components(Scheme):
+    """The principal components of the points as weights."""
+
+    needs_data = True
+
+    def draw(self, layers, visible_bias, points, gain, rng):
+        centred = points - points.mean(axis=0)
+        _, values, vectors = np.linalg.svd(centred / np.sqrt(len(points)), full_matrices=False)
+        patterns = (values[:, None] * vectors)[: layers.n_hidden]
+        weights = np.zeros((layers.n_visible, layers.n_hidden))
+        weights[:, : len(patterns)] = gain * patterns.T
+        hidden_bias = np.full(layers.n_hidden, layers.hidden_bias)
+        rbm = RBM(weights, visible_bias, hidden_bias, layers.visible, layers.hidden)
+        return Drawn(rbm, float(weights.std()))
+
+
+class Bare(Scheme):
+    """A scheme without `draw`."""
+
+
+class Endless(Scale):
+    """A scale that is no number."""
+
+    def std(self, layers):
+        return float("nan")

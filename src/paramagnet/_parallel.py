@@ -1,21 +1,108 @@
-"""Chains in blocks, and blocks on threads: with one BLAS thread each, any number gives the same bits."""
+"""Work on threads: tasks in order (`run_tasks`), chains in blocks with one BLAS thread each (`run_blocks`).
+
+Tasks and blocks depend on the size of the work alone, so any number of threads gives the same bits.
+"""
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import os
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from paramagnet._progress import Meter
+from paramagnet._progress import Cancelled, Meter, Progress
 
 BLOCK = 256  # most chains of a block
 SMALLEST_BLOCK = 50  # products of fewer rows are slow
+SPINS = 300  # looks at another thread's end, about a microsecond each, before waiting for it
+_SECONDS = 0.1  # between two calls of ``idle``
+
+
+def run_tasks(
+    work: Callable[..., Any],
+    tasks: Sequence[tuple[Any, ...]],
+    n_threads: int,
+    progress: Progress | None = None,
+    idle: Callable[[], None] | None = None,
+) -> Iterator[Any]:
+    """Yield ``work(*task)`` in the order of the tasks. The calling thread works too, and reports the
+    progress; it calls ``idle`` now and then while it waits for the others to end.
+
+    The threads live as long as the call, so there is nothing to break in a forked child.
+    """
+    n_tasks = len(tasks)
+    n_threads = min(n_threads, n_tasks)
+    if n_threads <= 1:
+        for i, task in enumerate(tasks):
+            yield work(*task)
+            if progress is not None:
+                progress((i + 1) / n_tasks)
+        return
+    waiting = deque(range(n_tasks))
+    finished: dict[int, Any] = {}
+    failures: list[BaseException] = []
+
+    def take() -> bool:
+        try:
+            i = waiting.popleft()
+        except IndexError:
+            return False
+        finished[i] = work(*tasks[i])
+        return True
+
+    def assist(ended: Any) -> None:
+        try:
+            while take():
+                pass
+        except BaseException as failure:
+            failures.append(failure)
+            waiting.clear()
+        finally:
+            ended.release()
+
+    # `threading.Thread.start` waits until the new thread runs, which takes as long as a tenth of a small sum.
+    others = [_thread.allocate_lock() for _ in range(n_threads - 1)]
+    for ended in others:
+        ended.acquire()
+        _thread.start_new_thread(assist, (ended,))
+    try:
+        n_done = 0
+        while take():
+            while n_done in finished:
+                yield finished.pop(n_done)
+                n_done += 1
+            if progress is not None and n_done < n_tasks:
+                progress(n_done / n_tasks)
+    finally:
+        waiting.clear()  # after an exception the others stop at the end of their task
+        for ended in others:
+            _wait(ended, idle)
+    if failures:
+        raise failures[0]
+    for i in range(n_done, n_tasks):
+        yield finished.pop(i)
+    if progress is not None:
+        progress(1.0)
+
+
+def _wait(ended: Any, idle: Callable[[], None] | None) -> None:
+    """Wait for a thread that is at its last task: asleep, this thread would be woken late."""
+    for _ in range(SPINS):
+        if ended.acquire(blocking=False):
+            return
+        time.sleep(0.0)
+    if idle is None:
+        ended.acquire()
+        return
+    while not ended.acquire(timeout=_SECONDS):
+        idle()
 
 
 def n_blocks(n_chains: int) -> int:
@@ -35,17 +122,28 @@ def run_blocks(
     borders = [block * n_chains // count for block in range(count + 1)]
     rows = [slice(start, end) for start, end in itertools.pairwise(borders)]
     n_threads = min(count_cores() if n_threads is None else n_threads, count)
-    with ONE_BLAS_THREAD:
-        if n_threads == 1:
-            for block in range(count):
-                run(block, rows[block])
+
+    def work(block: int) -> None:
+        try:
+            run(block, rows[block])
+        except Cancelled:  # by what another block, or ``progress``, has raised: the caller sees that
             return
-        with ThreadPoolExecutor(n_threads) as pool:
-            futures = [pool.submit(run, block, rows[block]) for block in range(count)]
+        except BaseException:
             if meter is not None:
-                meter.watch(futures)
-            for future in futures:
-                future.result()
+                meter.stop()
+            raise
+
+    tasks = [(block,) for block in range(count)]
+    with ONE_BLAS_THREAD:
+        try:
+            for _ in run_tasks(work, tasks, n_threads, idle=None if meter is None else meter.tell):
+                pass
+            if meter is not None and n_threads > 1:
+                meter.tell()
+        except BaseException:
+            if meter is not None:  # it may come from ``progress`` while this thread waits for the others
+                meter.stop()
+            raise
 
 
 class _OneThread(AbstractContextManager[None]):

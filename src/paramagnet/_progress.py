@@ -1,14 +1,11 @@
-"""How far a computation in blocks is: counted by the threads that work, told by the one that asked."""
+"""How far a computation in blocks is. Worker threads count; the calling thread reports."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Callable
 
 Progress = Callable[[float], None]
-
-_SECONDS = 0.1  # between two reports of work done elsewhere
 
 
 class Cancelled(Exception):  # noqa: N818 - no error, the end of a thread whose work is no longer wanted
@@ -32,17 +29,13 @@ class Meter:
             raise Cancelled
         self._counts[block] += 1
         if threading.get_ident() == self._caller:
-            self._tell()
+            self.tell()
 
-    def watch(self, futures: Sequence[Future[None]]) -> None:
-        """Tell how far the others are, until all are done."""
-        try:
-            while wait(futures, _SECONDS).not_done:
-                self._tell()
-            self._tell()
-        except BaseException:
-            self._stopped = True
-            raise
+    def stop(self) -> None:
+        """End the work of all blocks at their next step."""
+        self._stopped = True
 
-    def _tell(self) -> None:
-        self._progress(sum(self._counts) / self._total)
+    def tell(self) -> None:
+        """Report, unless the work was stopped; called in the thread that made the meter."""
+        if not self._stopped:
+            self._progress(sum(self._counts) / self._total)

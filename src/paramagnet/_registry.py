@@ -18,6 +18,7 @@ from paramagnet._arrays import shown
 
 T = TypeVar("T")
 
+_CALL = re.compile(r"([^()]*)(?:\(([^()]*)\))?")
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -48,7 +49,7 @@ class Registry(Generic[T]):
         if isinstance(text, str) and text in self._added:
             return self._added[text]
         if isinstance(text, str) and text in self._places:
-            found: type[T] = _import(self._places[text], argument)
+            found: type[T] = import_place(self._places[text], argument)
             return found
         if not isinstance(text, str) or ":" not in text:
             names = ", ".join(map(repr, self.names))
@@ -56,7 +57,7 @@ class Registry(Generic[T]):
                 f"`{argument}` must be one of {names}, or 'package.module:Name' for a class of yours, got "
                 f"{shown(text)}."
             )
-        found = _import(text, argument)
+        found = import_place(text, argument)
         self._check(found, argument, repr(text))
         return found
 
@@ -79,10 +80,28 @@ class Registry(Generic[T]):
                 raise ValueError(f"`{name}` must be given for {cls.__name__}.")
         return cls(**{name: _as_float(value, settings[name]) for name, value in options.items()})
 
+    def parse(self, text: Any, argument: str) -> T:
+        """An object from a text: a name or a place, settings in brackets if need be: "name(key=value)"."""
+        match = _CALL.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            return self.make(text, argument, {})  # which says what is wrong with it
+        options: dict[str, Any] = {}
+        for part in filter(None, (match[2] or "").split(",")):
+            key, equals, value = (word.strip() for word in part.partition("="))
+            if not equals or key in options:
+                raise ValueError(
+                    f"`{argument}` must have settings of the form key=value in its brackets, each once, got "
+                    f"{text!r}."
+                )
+            options[key] = value
+        settings = self.settings(match[1], argument)
+        read = {k: read_setting(v, settings[k], k) if k in settings else v for k, v in options.items()}
+        return self.make(match[1], argument, read)
+
     def _check(self, found: Any, argument: str, text: str) -> None:
         if not isinstance(found, type):
             raise ValueError(f"`{argument}` must name a class, got {text}.")
-        if self._base and not issubclass(found, _import(self._base, argument)):
+        if self._base and not issubclass(found, import_place(self._base, argument)):
             raise ValueError(
                 f"`{argument}` must name a class derived from `{self._base.partition(':')[2]}` "
                 f"({self._base.partition(':')[0]}), got {text}."
@@ -95,7 +114,8 @@ class Registry(Generic[T]):
             )
 
 
-def _import(place: str, argument: str) -> Any:
+def import_place(place: str, argument: str) -> Any:
+    """What stands at ``package.module:Name``; errors name ``argument``."""
     module_name, _, name = place.partition(":")
     if not all(part.isidentifier() for part in (*module_name.split("."), name)):
         raise ValueError(f"`{argument}` must be a name or 'package.module:Name', got {place!r}.")

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from paramagnet._arrays import shown
 from paramagnet._checks import as_count
-from paramagnet.initializers import SCHEMES, scheme_std
+from paramagnet.initializers import scheme_std
+from paramagnet.schemes import SCHEMES, DWave, Scale, Scheme, as_scale
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.response import criterion, replica_stability
 from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import LayerCorrelationMaximum
-from paramagnet.units import BIT, SPIN, BinaryUnit, Unit, as_unit
+from paramagnet.units import BIT, SPIN, BinaryUnit, Unit, find_unit
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,13 @@ PACKAGE_DEFAULTS = (
     PackageDefault("PGM", None, None, lambda n, m: np.sqrt(0.1 / n)),
     PackageDefault("QuCumber", BIT, BIT, lambda n, m: 1.0 / np.sqrt(n)),
     PackageDefault("PyDeep", BIT, BIT, lambda n, m: 4.0 * np.sqrt(2.0 / (n + m))),
-    PackageDefault("D-Wave plugin 0.4", SPIN, SPIN, lambda n, m: 2.5 * (n * m) ** -0.25),
+    PackageDefault("D-Wave plugin 0.4", SPIN, SPIN, DWave().scale),
 )
+_SCALES = [
+    name
+    for name in SCHEMES.names
+    if issubclass(scheme := SCHEMES.find(name, "scheme"), Scale) and not scheme.package
+]
 
 
 @dataclass(frozen=True)
@@ -74,17 +81,23 @@ def compare_schemes(
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
     hidden_bias: float = 0.0,
+    schemes: Sequence[str | Scheme] = (),
 ) -> list[SchemeReport]:
     """Every scheme in the user's unit types, then every package's default in its own (where it has its
-    own, with zero biases).
+    own, with zero biases). ``schemes`` are further ones: classes of the user's, or D-Wave's in these units.
     """
+    if not isinstance(schemes, (list, tuple)):
+        raise ValueError(f"`schemes` must be a list of schemes, got {shown(schemes)}.")
+    chosen = {name: as_scale(name, "schemes") for name in _SCALES}
+    chosen |= {s if isinstance(s, str) else type(s).__name__: as_scale(s, "schemes") for s in schemes}
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
-    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    units = find_unit(visible, "visible"), find_unit(hidden, "hidden")
     c = as_bias(hidden_bias, "hidden_bias")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # said in the table's own columns
         sigmas = {
-            name: scheme_std(name, n, m, visible=units[0], hidden=units[1], hidden_bias=c) for name in SCHEMES
+            name: scheme_std(scheme, n, m, visible=units[0], hidden=units[1], hidden_bias=c)
+            for name, scheme in chosen.items()
         }
     reports = [_judge_scale(name, "scheme", sigma, n, m, *units, c) for name, sigma in sigmas.items()]
     for package in PACKAGE_DEFAULTS:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from paramagnet._arrays import shown
+from paramagnet._registry import import_place
 from paramagnet.unit_base import Unit
 
 Factory = Callable[[str | None], Unit]  # of the text in brackets behind a name, None without brackets
@@ -52,6 +53,23 @@ def as_unit(unit: str | Unit, argument: str) -> Unit:
             reason = f" {error}" if str(error).startswith("`") else ""
     known = ", ".join(repr(name) for name in UNITS)
     raise ValueError(f"`{argument}` must be a unit type ({known}), got {shown(unit)}.{reason}")
+
+
+def find_unit(unit: str | Unit, argument: str) -> Unit:
+    """The same, where a user names a type for a new machine: ``"package.module:NAME"`` works too.
+
+    It names a unit, or a class that can be made without arguments; it is imported. Names that are read from
+    files go to `as_unit`, which imports nothing, so a module whose types are to be loaded from files calls
+    `register_unit`.
+    """
+    if not isinstance(unit, str) or ":" not in unit:
+        return as_unit(unit, argument)
+    found = import_place(unit, argument)
+    if isinstance(found, type) and issubclass(found, Unit):
+        found = found()
+    if not isinstance(found, Unit):
+        raise ValueError(f"`{argument}` must name a unit or a class of units, got {shown(unit)}.")
+    return found
 
 
 def saved_name(unit: Unit, argument: str) -> str:

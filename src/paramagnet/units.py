@@ -26,11 +26,11 @@ from paramagnet._checks import (
 )
 from paramagnet._log_weights import subtract_log_weights
 from paramagnet.unit_base import Array, FloatArray, Response, Unit, require_no_parameters
-from paramagnet.unit_names import UNITS, as_unit, register_unit, saved_name
+from paramagnet.unit_names import UNITS, as_unit, find_unit, register_unit, saved_name
 
 __all__ = [
     "BIT", "GAUSSIAN", "SPIN", "UNITS", "Array", "BinaryUnit", "FloatArray", "GaussianUnit", "Response",
-    "Unit", "as_binary", "as_unit", "gaussian", "register_unit", "saved_name",
+    "Unit", "as_binary", "as_unit", "find_unit", "gaussian", "register_unit", "saved_name",
 ]  # fmt: skip
 
 _SMALLEST_SHARE = 1e-3  # of a value in means that are given: all states must be possible

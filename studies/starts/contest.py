@@ -33,14 +33,14 @@ from paramagnet.sweeps.groups import (
     values_at,
 )
 from paramagnet.sweeps.spec import MeasurementSpec, Run, Spec
-from paramagnet.sweeps.starts import D_WAVE, DATA, HOPFIELD, OURS, OWN
+from paramagnet.sweeps.starts import DATA, OURS, OWN
 from paramagnet.sweeps.store import RunRecord, Store
 from paramagnet.units import FloatArray
 from studies.starts.specs_of_study import STUDY, read_study_spec
 from studies.starts.study_plan import STUDY_EXACT, STUDY_RATES, STUDY_SAMPLED, STUDY_SPARSE
 
 HALF, ROOT = Start(gain=0.5), Start(gain=0.7071)
-DATASET_FREE = (BETA_MAX, ROOT, HALF, *map(Start, ("xavier", "he", "lecun", "hinton", D_WAVE)))
+DATASET_FREE = (BETA_MAX, ROOT, HALF, *map(Start, ("xavier", "he", "lecun", "hinton", "d-wave")))
 HINTON_DATA = Start("hinton" + DATA)
 WITH_DATA = (
     Start(OURS + DATA),
@@ -48,7 +48,7 @@ WITH_DATA = (
     Start(OURS + DATA, ROOT.gain),
     Start(OURS + DATA, 0.5),
     HINTON_DATA,
-    Start(HOPFIELD),
+    Start("hopfield"),
 )
 RULES = (*DATASET_FREE, *WITH_DATA)
 Epoch = int | None

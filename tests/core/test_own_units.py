@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 
 import numpy as np
 import pytest
 
 import paramagnet as pm
+from conftest import make_machine, states_of
 from own_units import TRIT, own_names
 from paramagnet.learning.likelihood import free_energies
 from paramagnet.units import BIT, GAUSSIAN, SPIN, UNITS, BinaryUnit, Unit, as_unit, gaussian, register_unit
@@ -17,16 +17,6 @@ __all__ = ["own_names"]
 pytestmark = pytest.mark.usefixtures("own_names")
 
 PAIRS = [("trit", "bit"), ("spin", "trit"), ("trit", "trit"), ("gaussian", "trit"), ("trit", "gaussian(0.5)")]
-
-
-def make_machine(visible, hidden, n_visible=4, n_hidden=3, seed=0):
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(0.0, 0.5, (n_visible, n_hidden))
-    return pm.RBM(weights, rng.normal(0.0, 0.4, n_visible), rng.normal(0.0, 0.4, n_hidden), visible, hidden)
-
-
-def states_of(unit, n_units):
-    return np.array(list(itertools.product(unit.values, repeat=n_units)))
 
 
 # What the package's own types keep

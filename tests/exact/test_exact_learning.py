@@ -1,6 +1,7 @@
 """Exact sums, likelihoods and gradients against loops over all states, and the paper's toy tables."""
 
 import csv
+import functools
 import itertools
 import math
 import multiprocessing
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import conftest
 from paramagnet.data.datasets import load_dataset
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import exact_moments, log_partition, sample_exact
@@ -23,16 +25,11 @@ from paramagnet.learning.optimizers import Adam
 from paramagnet.learning.training import train
 from paramagnet.rbm import RBM
 
+draw_machine = functools.partial(conftest.draw_machine, scale=0.8)
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
 LEVELS = {"spin": (-1.0, 1.0), "bit": (0.0, 1.0)}
 SIZES = [(1, 1), (1, 4), (5, 1), (3, 5), (5, 4)]
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
-
-
-def draw_machine(n_visible, n_hidden, visible="spin", hidden="bit", seed=0, scale=0.8):
-    rng = np.random.default_rng(seed)
-    parameters = [scale * rng.normal(size=size) for size in ((n_visible, n_hidden), n_visible, n_hidden)]
-    return RBM(*parameters, visible, hidden)
 
 
 def draw_data(rbm, n_points, seed=1):

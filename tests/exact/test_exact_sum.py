@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
+from conftest import make_machine
 from own_units import TRIT, own_names
 from paramagnet.exact.brute_force import BruteForce
 from paramagnet.exact.cost import count_summed, estimate_seconds
@@ -21,12 +22,6 @@ __all__ = ["own_names"]
 pytestmark = pytest.mark.usefixtures("own_names")
 OWN_PAIRS = [("trit", "bit"), ("spin", "trit"), ("trit", "trit"), ("gaussian", "trit"), ("trit", "gaussian")]
 PAIRS = [("spin", "bit"), ("bit", "bit"), ("gaussian(0.5)", "spin"), ("bit", "gaussian")]
-
-
-def make_machine(visible, hidden, n_visible=4, n_hidden=3, scale=0.5, seed=0):
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(0.0, scale, (n_visible, n_hidden))
-    return pm.RBM(weights, rng.normal(0.0, 0.4, n_visible), rng.normal(0.0, 0.4, n_hidden), visible, hidden)
 
 
 def brute_force(rbm):

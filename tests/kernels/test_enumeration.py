@@ -389,6 +389,8 @@ def test_no_writable_cache(tmp_path):
     (package / "__init__.py").touch()
     for source in Path(enumeration.__file__).parent.glob("*.py"):
         shutil.copy(source, package / "kernels")
+    for leaf in ("_parallel.py", "_progress.py"):
+        shutil.copy(Path(enumeration.__file__).parents[1] / leaf, package)
     (package / "kernels" / "__pycache__").touch()
     code = """
 import numpy as np

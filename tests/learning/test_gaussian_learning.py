@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
+from conftest import draw_machine
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.quadratic import pair_draws, pair_log_partition, pair_moments
 
@@ -14,12 +15,6 @@ LEVELS = {"spin": (-1.0, 1.0), "bit": (0.0, 1.0)}
 CASES = [("gaussian", "bit"), ("gaussian(0.6)", "spin"), ("spin", "gaussian(1.7)"), ("bit", "gaussian")]
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-
-
-def draw_machine(n_visible, n_hidden, visible, hidden, seed=0, scale=0.5):
-    rng = np.random.default_rng(seed)
-    parameters = [scale * rng.normal(size=size) for size in ((n_visible, n_hidden), n_visible, n_hidden)]
-    return pm.RBM(*parameters, visible, hidden)
 
 
 def states_of(unit, n):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from conftest import draw_data, draw_machine
 from paramagnet.data.datasets import load_dataset
 from paramagnet.exact.sums import exact_moments, sample_exact
 from paramagnet.initializers import initialize
@@ -28,16 +29,6 @@ from paramagnet.sampling.layer import layers_of
 NAMES = ("weights", "visible_bias", "hidden_bias")
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
 SMALL = PCD(n_chains=40, n_steps=3, n_relax=5)
-
-
-def draw_machine(n_visible=5, n_hidden=3, visible="spin", hidden="bit", seed=0):
-    rng = np.random.default_rng(seed)
-    parameters = [0.5 * rng.normal(size=size) for size in ((n_visible, n_hidden), n_visible, n_hidden)]
-    return RBM(*parameters, visible, hidden)
-
-
-def draw_data(n_points=23, n_visible=5, levels=(-1.0, 1.0), seed=1):
-    return np.random.default_rng(seed).choice(levels, size=(n_points, n_visible))
 
 
 def assert_same_run(one, other):

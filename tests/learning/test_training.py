@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from conftest import draw_data, draw_machine
 from paramagnet.learning.gradients.contrastive import CD
 from paramagnet.learning.gradients.persistent import PCD
 from paramagnet.learning.gradients.summed import Exact, exact_gradient
@@ -21,16 +22,6 @@ from paramagnet.rbm import RBM
 
 NAMES = ("weights", "visible_bias", "hidden_bias")
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
-
-
-def draw_machine(n_visible=5, n_hidden=3, visible="spin", hidden="bit", seed=0):
-    rng = np.random.default_rng(seed)
-    parameters = [0.5 * rng.normal(size=size) for size in ((n_visible, n_hidden), n_visible, n_hidden)]
-    return RBM(*parameters, visible, hidden)
-
-
-def draw_data(n_points=23, n_visible=5, levels=(-1.0, 1.0), seed=1):
-    return np.random.default_rng(seed).choice(levels, size=(n_points, n_visible))
 
 
 def assert_same_machine(one, other):

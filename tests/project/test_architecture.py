@@ -19,7 +19,7 @@ LEAVES = {
 }  # fmt: skip
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
-THEORY = {"units", "rbm", "theory", "initializers", "package_scales"}
+THEORY = {"units", "rbm", "theory", "schemes", "initializers", "package_scales"}
 PRODUCT = SUMS | THEORY | {"sampling", "learning", "data", "plots"}
 MAY_IMPORT = {
     "_arrays": set(),
@@ -40,8 +40,9 @@ MAY_IMPORT = {
     "rbm": {"units"},
     "layout": {"units", "rbm"},
     "theory": {"units"},
-    "initializers": {"units", "rbm", "theory"},
-    "package_scales": {"units", "theory", "initializers"},
+    "schemes": {"units", "rbm", "theory"},
+    "initializers": {"units", "rbm", "theory", "schemes"},
+    "package_scales": {"units", "theory", "schemes", "initializers"},
     "exact": {"units", "rbm", "layout", "kernels"},
     "sampling": SUMS,
     "learning": SUMS | {"sampling"},

@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from paramagnet.cli import app
 from paramagnet.cli.report_command import finish_sweep
-from paramagnet.data.datasets import load_dataset, toy_patterns
+from paramagnet.data.datasets import load_dataset
+from paramagnet.data.source_readers import toy_patterns
 from paramagnet.plots import figure_as_svg
 from paramagnet.reproduction.document import (
     Bullets,

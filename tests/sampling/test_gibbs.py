@@ -1,5 +1,6 @@
 """Gibbs chains: stationary where they must be, the same for any number of threads, safe at the edges."""
 
+import functools
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 from threadpoolctl import threadpool_info
 
+import conftest
 import paramagnet
 from paramagnet import _parallel as blocks
 from paramagnet.exact.sums import sample_exact
@@ -17,15 +19,10 @@ from paramagnet.sampling import layer as layer_module
 from paramagnet.sampling.chains import Chains, run_sweeps, sample
 from paramagnet.sampling.layer import SampledLayer, layers_of
 
+draw_machine = functools.partial(conftest.draw_machine, scale=1.0)
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
 PATHS = {"dense": 0.0, "changed rows": 2.0}
 N_CHAINS = 20_000
-
-
-def draw_machine(n_visible=5, n_hidden=3, visible="spin", hidden="bit", seed=0, scale=1.0):
-    rng = np.random.default_rng(seed)
-    sizes = ((n_visible, n_hidden), n_visible, n_hidden)
-    return RBM(*(scale * rng.normal(size=size) for size in sizes), visible, hidden)
 
 
 def all_states(rbm):

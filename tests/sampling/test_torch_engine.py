@@ -1,5 +1,6 @@
 """The PyTorch engine: with the kernels' random numbers their chains, with its own the exact distribution."""
 
+import functools
 import itertools
 import json
 import math
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+import conftest
 from paramagnet.exact.sums import exact_moments, log_partition, sample_exact
 from paramagnet.initializers import initialize
 from paramagnet.kernels.sampling import fill_uniform
@@ -36,15 +38,10 @@ torch = pytest.importorskip("torch", reason='needs pip install "paramagnet[torch
 engine_module = pytest.importorskip("paramagnet.sampling.torch_engine")
 TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 
+draw_machine = functools.partial(conftest.draw_machine, scale=1.0)
 COMBINATIONS = list(itertools.product(("spin", "bit"), repeat=2))
 METHODS = ("mais", "ais", "reverse-ais")
 N_CHAINS = 20_000
-
-
-def draw_machine(n_visible=5, n_hidden=3, visible="spin", hidden="bit", seed=0, scale=1.0):
-    rng = np.random.default_rng(seed)
-    sizes = ((n_visible, n_hidden), n_visible, n_hidden)
-    return RBM(*(scale * rng.normal(size=size) for size in sizes), visible, hidden)
 
 
 def parameters_of(rbm):

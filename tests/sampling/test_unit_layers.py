@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
+import conftest
 import paramagnet as pm
 from own_units import OWN, TRIT, own_names
 from paramagnet.sampling.layer import NormalLayer, SampledLayer, UnitLayer, layers_of, make_layer
@@ -14,10 +17,7 @@ __all__ = ["own_names"]
 pytestmark = pytest.mark.usefixtures("own_names")
 
 
-def make_machine(visible, hidden, n_visible=5, n_hidden=4, scale=0.5, seed=1):
-    rng = np.random.default_rng(seed)
-    weights = rng.normal(0.0, scale, (n_visible, n_hidden))
-    return pm.RBM(weights, rng.normal(0.0, 0.4, n_visible), rng.normal(0.0, 0.4, n_hidden), visible, hidden)
+make_machine = functools.partial(conftest.make_machine, n_visible=5, n_hidden=4, seed=1)
 
 
 def errors_of(rbm, states):

@@ -48,12 +48,12 @@ from studies.starts.study_plan import PLANS, STUDY_EXACT, STUDY_RATES, STUDY_SAM
 
 EPOCHS = (0, 50, 100, 200)
 TRIALS = 3
+ORDER = ["hopfield", *(name for name in STARTS if name != "hopfield")]
 
 
 def end_of(run):
     """Best for hopfield, then 0.1 less from one to the next in STARTS; trials shift all alike."""
-    order = ["hopfield", *(name for name in STARTS if name != "hopfield")]
-    return -10.0 - 0.1 * order.index(run.scheme) - 0.5 * abs(math.log2(run.gain)) + 0.3 * run.trial
+    return -10.0 - 0.1 * ORDER.index(run.scheme) - 0.5 * abs(math.log2(run.gain)) + 0.3 * run.trial
 
 
 def record_of(run, name, error=0.0):
@@ -339,10 +339,7 @@ def test_tables(contests):
     assert hopfield == "| hopfield " + "| 0.0 | 0.0 " * 3 + "|"
     (hinton,) = (line for line in text.splitlines() if line.startswith("| hinton |"))
     # the best ends at -10, weights of 0.01 with biases begin 4 below where they end
-    behind, bottom = (
-        0.1 * (1 + list(STARTS).index("hinton")),
-        4.0 + 0.1 * (1 + list(STARTS).index("hinton+data")),
-    )
+    behind, bottom = 0.1 * ORDER.index("hinton"), 4.0 + 0.1 * ORDER.index("hinton+data")
     assert hinton == "| hinton " + f"| {100 * behind / bottom:.1f} | {100 * behind / bottom:.1f} " * 3 + "|"
     text = to_markdown(count_sheet(contests, DATASET_FREE))
     assert "hopfield" not in text

@@ -17,26 +17,9 @@ from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import OURS
 from paramagnet.sweeps.spec_files import parse_spec
 from paramagnet.sweeps.store import MOST_BYTES, RunRecord
+from small_sweeps import EXACT
 
-TINY = """
-trials = 2
-[data]
-name = "toy"
-n_points = 40
-held_out = "fresh"
-held_out_points = 20
-[machine]
-n_hidden = [2, 3]
-hidden_bias = [0.0, -1.0]
-gains = [0.5, 1.0]
-rivals = ["xavier"]
-[learning]
-learning_rate = 0.1
-batch_size = 10
-[measurement]
-epochs = [3, 6]
-curve = 4
-"""
+TINY = EXACT.replace("gains = ", "hidden_bias = [0.0, -1.0]\ngains = ")
 
 
 def tiny(name="tiny", **changes):
@@ -238,7 +221,7 @@ def test_held_out_points_are_others_from_the_same_source():
             '"toys"',
             r"`\[data\] name` must be one of toy, .*, or the path of a file",
         ),
-        ('name = "toy"', 'name = "drybean"', '`held_out` can be "fresh" for the toy data only'),
+        ('name = "toy"', 'name = "drybean"', '`held_out` can be "fresh" for data that are drawn'),
         ("[data]", "[daten]", "`daten` is not a known key"),
         ("trials = 2", "trials = ", "tiny.toml is not valid TOML"),
     ],

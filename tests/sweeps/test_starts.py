@@ -15,7 +15,7 @@ from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sweeps.execute import execute
 from paramagnet.sweeps.seeds import weight_seed
 from paramagnet.sweeps.spec_files import parse_spec
-from paramagnet.sweeps.starts import STARTS, parse_start, start_machine, start_std
+from paramagnet.sweeps.starts import STARTS, parse_start, start_machine
 from paramagnet.sweeps.store import Store
 from small_sweeps import EXACT, SAMPLED
 
@@ -38,6 +38,10 @@ def points():
 
 
 def make(name, points, gain=1.0, **changes):
+    return draw(name, points, gain, **changes).rbm
+
+
+def draw(name, points, gain=1.0, **changes):
     return start_machine(name, points, 4, gain=gain, rng=7, **(MACHINE | changes))
 
 
@@ -104,18 +108,17 @@ def test_starts_scale_the_same_normal_draws(points):
             rbm = make(name, points, gain=0.5)
             ratio = rbm.weights / first.weights
             assert np.allclose(ratio, ratio[0, 0], rtol=1e-12)
-            sigma = start_std(name, points, 4, rng=7, **MACHINE)
-            assert ratio[0, 0] == pytest.approx(
-                0.5 * sigma / start_std("layer-correlation", points, 4, rng=7, **MACHINE)
-            )
+            sigma = draw(name, points).sigma
+            assert draw(name, points, gain=0.5).sigma == 0.5 * sigma
+            assert ratio[0, 0] == pytest.approx(0.5 * sigma / draw("layer-correlation", points).sigma)
 
 
 def test_biases_from_data(points):
     log_odds = np.log((points == 1.0).sum(axis=0) + 0.5) - np.log((points == -1.0).sum(axis=0) + 0.5)
     for name in ("layer-correlation+data", "layer-correlation+data-own", "hinton+data"):
         assert np.allclose(make(name, points).visible_bias, 0.5 * log_odds)
-    plain = start_std("layer-correlation+data", points, 4, rng=7, **MACHINE)
-    own = start_std("layer-correlation+data-own", points, 4, rng=7, **MACHINE)
+    plain = draw("layer-correlation+data", points).sigma
+    own = draw("layer-correlation+data-own", points).sigma
     assert plain == scheme_std("layer-correlation", 6, 4, **MACHINE)
     expected = pm.beta_max(4 / 6, b=pm.Biases(0.5 * log_odds), c=-1.0) / np.sqrt(10)
     assert own == pytest.approx(expected, rel=1e-9)
@@ -123,7 +126,7 @@ def test_biases_from_data(points):
 
 
 def test_scale_of_d_wave(points):
-    assert start_std("d-wave", points, 4, rng=7, **MACHINE) == pytest.approx(2.5 * 24**-0.25)
+    assert draw("d-wave", points).sigma == pytest.approx(2.5 * 24**-0.25)
 
 
 # Patterns
@@ -167,7 +170,7 @@ def test_hopfield_with_fewer_points_than_groups():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, '`scheme="hopfield"` makes its patterns of data'),
+        ({}, "`scheme` = 'hopfield' makes its weights from data"),
         ({"visible_bias": "data", "data": np.zeros((4, 3)), "visible": "gaussian"}, "units of two values"),
         ({"visible_bias": "data"}, '`visible_bias="data"` needs the data'),
     ],

@@ -22,6 +22,7 @@ from paramagnet.reproduction.paper_tables import (
     common_offset,
     held_out_table,
     paper_cells,
+    paper_sheet,
     paper_table,
     rivals_table,
 )
@@ -168,10 +169,10 @@ def test_toy_offset_is_found_and_taken_off_where_shown():
     records = as_printed("toy_binary_c=-5", shift=-0.2)
     table = paper_table(TABLE["toy_binary_c=-5"], group_runs(records))
     assert table.offset == pytest.approx(-0.2)
-    for _, cells in to_sheet(table).rows:
+    for _, cells in paper_sheet(table).rows:
         for lines in cells:
             assert lines[0].text == lines[1].text.split(" ")[0]
-    assert "-0.200" in " ".join(to_sheet(table).notes)
+    assert "-0.200" in " ".join(paper_sheet(table).notes)
     assert judge_table(TABLE["toy_binary_c=-5"], group_runs(records)).share == 1.0
     others = paper_table(TABLE["ULC_ising_c=0"], group_runs(as_printed("ULC_ising_c=0", shift=-0.2)))
     assert others.offset == 0.0
@@ -290,7 +291,7 @@ class Cells(HTMLParser):
 
 @pytest.fixture
 def sheet():
-    return to_sheet(paper_table(TABLE["MNIST_binary"], group_runs(as_printed("MNIST_binary", trials=2))))
+    return paper_sheet(paper_table(TABLE["MNIST_binary"], group_runs(as_printed("MNIST_binary", trials=2))))
 
 
 def numbers(text):
@@ -350,7 +351,7 @@ def test_csv_round_trip():
             assert float(row["mean"]) == cell.ours.mean  # all digits
         else:
             assert row["mean"] == row["std"] == ""
-        assert float(row["paper_mean"]) == cell.paper.mean
+        assert float(row["paper_mean"]) == cell.reference.mean
         assert bool(row["misprint"]) == bool(cell.misprint)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
-from paramagnet.initializers import _FIXED_SCALES
 from paramagnet.package_scales import PACKAGE_DEFAULTS
+from paramagnet.schemes import He, Hinton, LeCun, Xavier
 from paramagnet.theory.formula_table import NANO
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -219,7 +219,7 @@ def test_coefficients_are_those_of_the_library():
 @needs_chromium
 def test_scales_are_those_of_the_library(calculate):
     scales = calculate.everything("chromium")["scales"]
-    expected = {name.lower(): scale(784, 500) for name, scale in _FIXED_SCALES.items()}
+    expected = {kind.__name__.lower(): kind().scale(784, 500) for kind in (Xavier, He, LeCun, Hinton)}
     expected |= {package.name.lower(): package.scale(784, 500) for package in PACKAGE_DEFAULTS}
     assert {name.lower(): value for name, value in scales.items()} == pytest.approx(expected, rel=1e-14)
 

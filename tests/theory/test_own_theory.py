@@ -114,12 +114,12 @@ def test_bits_written_anew_are_bits(visible, exchanged):
     order = ("hidden", "visible") if exchanged else ("visible", "hidden")
     ours, own = (dict(zip(order, (visible, unit), strict=True)) for unit in ("bit", BITS))
     biases = {"b": 0.3, "c": -0.7}
-    expected, found = (pm.solve_saddle_point(1.3, 0.7, **biases, **units) for units in (ours, own))
+    expected, found = (pm.theory.solve_saddle_point(1.3, 0.7, **biases, **units) for units in (ours, own))
     for name in ("q_v", "q_h", "Q_v", "Q_h", "free_energy"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
-    expected, found = (pm.susceptibility(1.3, 0.7, **biases, **units) for units in (ours, own))
+    expected, found = (pm.theory.susceptibility(1.3, 0.7, **biases, **units) for units in (ours, own))
     np.testing.assert_allclose(found, expected, rtol=1e-8)
-    expected, found = (pm.find_beta_max(0.7, **biases, **units) for units in (ours, own))
+    expected, found = (pm.theory.find_beta_max(0.7, **biases, **units) for units in (ours, own))
     assert found.status == expected.status
     assert found.beta == pytest.approx(expected.beta, rel=1e-7)
     assert found.stability == pytest.approx(expected.stability, rel=1e-5)
@@ -129,23 +129,23 @@ def test_bits_written_anew_are_bits(visible, exchanged):
 @pytest.mark.parametrize("visible", OTHERS, ids=str)
 def test_units_of_three_values(unit, visible):
     units = {"visible": visible, "hidden": unit}
-    at = pm.solve_saddle_point(0.9, 1.4, b=0.2, c=-0.4, **units)
+    at = pm.theory.solve_saddle_point(0.9, 1.4, b=0.2, c=-0.4, **units)
     step = 1e-4
-    low, high = (pm.solve_saddle_point(0.9, 1.4, b=0.2, c=-0.4 + t, **units) for t in (-step, step))
+    low, high = (pm.theory.solve_saddle_point(0.9, 1.4, b=0.2, c=-0.4 + t, **units) for t in (-step, step))
     slope = (low.free_energy - high.free_energy) / (2.0 * step)
     assert slope == pytest.approx(1.4 / 2.4 * at.magnetization_h, rel=1e-6)
     slope = (high.magnetization_h - low.magnetization_h) / (2.0 * step)
-    chi = pm.susceptibility(0.9, 1.4, b=0.2, c=-0.4, **units)
+    chi = pm.theory.susceptibility(0.9, 1.4, b=0.2, c=-0.4, **units)
     assert chi[1, 1] == pytest.approx(1.4 / 2.4 * slope, rel=1e-6)
     slope = (high.magnetization_v - low.magnetization_v) / (2.0 * step)
     assert chi[0, 1] == pytest.approx(1.0 / 2.4 * slope, rel=1e-5)
 
 
 def test_a_machine_of_own_units_starts_at_the_scale_of_the_theory():
-    found = pm.find_beta_max(0.75, visible="spin", hidden=DIGITS, c=-1.0)
+    found = pm.theory.find_beta_max(0.75, visible="spin", hidden=DIGITS, c=-1.0)
     assert found.status == "maximum"
     betas = found.beta * np.array([0.99, 1.0, 1.01])
-    slopes = np.abs(pm.layer_correlation_slope(betas, 0.75, visible="spin", hidden=DIGITS, c=-1.0))
+    slopes = np.abs(pm.theory.layer_correlation_slope(betas, 0.75, visible="spin", hidden=DIGITS, c=-1.0))
     assert slopes[1] > max(slopes[0], slopes[2])
     rbm = pm.initialize(400, 300, visible="spin", hidden=DIGITS, hidden_bias=-1.0, rng=0)
     assert rbm.weights.std() == pytest.approx(found.beta / np.sqrt(700), rel=0.01)
@@ -154,7 +154,7 @@ def test_a_machine_of_own_units_starts_at_the_scale_of_the_theory():
 def test_a_transition_that_is_not_in_closed_form_is_not_made_up():
     """Between symmetric units whose variance depends on the curvature."""
     trit = Several(-1, 0, 1)
-    assert pm.find_beta_max(1.0, visible="spin", hidden=trit).status != "transition"
+    assert pm.theory.find_beta_max(1.0, visible="spin", hidden=trit).status != "transition"
 
 
 def test_biases_that_differ_between_own_units():

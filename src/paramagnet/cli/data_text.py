@@ -32,10 +32,8 @@ def where(source: Source, data_dir: Path | None) -> str:
     """Where the files of a set are."""
     from paramagnet.data.download import find_local, is_cached
 
-    if source.name == "toy":
-        return "drawn by the program"
     if not source.files:
-        return "in scikit-learn"
+        return source.place
     try:
         found = [find_local(source, file, data_dir) for file in source.files]
     except FileNotFoundError:

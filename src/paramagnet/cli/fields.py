@@ -1,4 +1,4 @@
-"""Flags that are settings of the chosen gradient and optimizer: ``--n-relax``, ``--beta1``, ``--decay``.
+"""Flags that are settings of the chosen gradient, optimizer and scheme: ``--n-relax``, ``--beta1``.
 
 They come from the fields of the classes, a user's own included, so they are not known when the command line
 is defined (and `paramagnet --help` must not load the classes). A command of this kind takes them out of the
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from paramagnet._registry import is_flag, read_setting
+from paramagnet._registry import Registry, is_flag, read_setting
 from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
 
 if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.optimizers import Optimizer
+    from paramagnet.schemes import Scheme
 
 _KEY = "paramagnet.fields"  # key in the notes of the context
 _RATE = 1e-3  # of optimizers that have no learning rate of their own
@@ -30,7 +31,7 @@ Fields = dict[str, inspect.Parameter]
 
 
 class FieldCommand(TyperCommand):
-    """A command with the flags ``--gradient`` and ``--optimizer``, whose settings are flags as well."""
+    """A command with ``--gradient``, ``--optimizer`` and ``--scheme``, whose settings are flags as well."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the settings among ``args`` in the context, and read the rest."""
@@ -80,12 +81,18 @@ def _take_settings(args: list[str], known: set[str]) -> tuple[dict[str, Any], li
 def _known_fields(args: list[str]) -> Fields:
     """The settings of all registered classes, and of those that the words name."""
     fields: Fields = {}
-    for registry, flag in ((GRADIENTS, "--gradient"), (OPTIMIZERS, "--optimizer")):
+    for flag, registry in _registries().items():
         named = [text for name, text in itertools.pairwise(args) if name == flag]
         named += [word.partition("=")[2] for word in args if word.startswith(f"{flag}=")]
         for text in (*registry.names, *(text for text in named if ":" in text)):
             fields |= registry.settings(text, flag)
     return {name: field for name, field in fields.items() if name not in _FLAGS and name not in _TAKEN}
+
+
+def _registries() -> dict[str, Registry[Any]]:
+    from paramagnet.schemes import SCHEMES  # imports the theory
+
+    return {"--gradient": GRADIENTS, "--optimizer": OPTIMIZERS, "--scheme": SCHEMES}
 
 
 def make_gradient(text: str, given: dict[str, Any], **flags: Any) -> Gradient:
@@ -109,12 +116,24 @@ def make_optimizer(
     return OPTIMIZERS.make(text, "--optimizer", own | _drop_none({"learning_rate": learning_rate}))
 
 
+def make_scheme(text: str, given: dict[str, Any]) -> Scheme:
+    """The scheme of that name with its settings, which may also stand in brackets behind the name."""
+    from paramagnet.schemes import SCHEMES
+
+    if "(" in text:
+        return SCHEMES.parse(text, "--scheme")
+    settings = SCHEMES.settings(text, "--scheme")
+    own = {name: value for name, value in given.items() if name in settings}
+    return SCHEMES.make(text, "--scheme", own)
+
+
 def refuse_unused(given: dict[str, Any], *made: Any) -> None:
     """An error if a setting belongs to none of the classes that are used."""
-    used = {name for thing in made for name in inspect.signature(type(thing)).parameters}
+    fields = {type(thing).__name__: [*inspect.signature(type(thing)).parameters] for thing in made}
+    used = {name for names in fields.values() for name in names}
     for name in given:
         if name not in used:
-            classes = " and ".join(type(thing).__name__ for thing in made)
+            classes = " and ".join(name for name, names in fields.items() if names)
             flag = "--" + name.replace("_", "-")
             listed = sorted(used - set(_TAKEN) - _FLAGS.keys())
             raise ValueError(f"`{flag}` is not a setting of {classes}; they have {', '.join(listed)}.")

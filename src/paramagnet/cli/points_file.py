@@ -9,7 +9,7 @@ import numpy as np
 import typer
 
 from paramagnet.cli.console import say
-from paramagnet.units import FloatArray, as_binary, as_unit
+from paramagnet.units import FloatArray, as_binary, find_unit
 
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
@@ -40,7 +40,7 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     """``points`` in the values of these units; NaN stays what it is. For Gaussian units all numbers are
     values.
     """
-    unit = as_unit(units, "visible")
+    unit = find_unit(units, "visible")
     if unit.values is None or unit.is_value(points[~np.isnan(points)]).all():
         return points
     low, high = as_binary(unit, "visible").levels

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paramagnet.cli.interruptions import GO_ON, interruptible
-from paramagnet.cli.sweeping import make_executor
+from paramagnet.cli.sweeping import (
+    OUT,
+    Jobs,
+    Minutes,
+    Out,
+    Scheduler,
+    State,
+    check_options,
+    make_executor,
+    run_part,
+)
 
 if TYPE_CHECKING:
     from paramagnet.reproduction.plan import Stage
@@ -30,30 +40,14 @@ def reproduce(
         bool,
         typer.Option("--quick", help="A first look: the paper's cells, two trials (sampled learning: one)."),
     ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes, one run each; else one per core.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the records, a .jsonl per specification.")] = Path(
-        "results"
-    ),
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for the states of unfinished runs; else .state in --out. "
-            "With --scheduler, one that the workers see; else none."
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Run on the workers of this Dask scheduler: tcp://host:port, or its file."
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    out: Out = OUT,
+    state: State = None,
+    scheduler: Scheduler = None,
     report: Annotated[
         bool, typer.Option(help="End with the tables, and a report beside the records.")
     ] = True,
-    minutes: Annotated[
-        float | None,
-        typer.Option(help="Stop after this time; unfinished runs are saved and go on next time."),
-    ] = None,
+    minutes: Minutes = None,
 ) -> None:
     """Run the paper's experiments, as far as they have not been run yet.
 
@@ -64,10 +58,7 @@ def reproduce(
     from paramagnet.reproduction import plan
     from paramagnet.reproduction.paper_specs import paper_specs
 
-    if trials is not None and trials < 1:
-        raise ValueError(f"`--trials` must be a positive integer, got {trials}.")
-    if minutes is not None and not minutes > 0:
-        raise ValueError(f"`--minutes` must be positive, got {minutes:g}.")
+    deadline = check_options(trials, out, state, minutes)
     stages = plan.PLANS.get(what)
     if stages is None:
         known = paper_specs()
@@ -77,11 +68,6 @@ def reproduce(
                 f"or the path of a .toml file, got {what!r}."
             )
         stages = (plan.Stage(what, "all"),)
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"`--out` must be a folder, {out} is a file.")
-    if state is not None and state.exists() and not state.is_dir():
-        raise ValueError(f"`--state` must be a folder, {state} is a file.")
-    deadline = float("inf") if minutes is None else time.time() + 60.0 * minutes
     executor = make_executor(jobs, scheduler)
     n_failed = 0
     try:
@@ -109,7 +95,6 @@ def _run_stage(
     stage: Stage, quick: bool, executor: Executor, out: Path, state: Path | None, deadline: float
 ) -> int:
     """Run it; the number of runs that failed."""
-    from paramagnet.cli.sweeping import run_part
     from paramagnet.reproduction.paper_specs import find_spec
     from paramagnet.reproduction.plan import quick_trials
 

@@ -34,11 +34,20 @@ def schemes(
     visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
     hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias.")] = 0.0,
+    scheme: Annotated[
+        list[str] | None,
+        typer.Option(help="A further scheme, as package.module:Name for a class of yours; repeatable."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare initial scales: every scheme for these sizes, and what other packages do by default."""
     reports = compare_schemes(
-        visible_units, hidden_units, visible=visible, hidden=hidden, hidden_bias=hidden_bias
+        visible_units,
+        hidden_units,
+        visible=visible,
+        hidden=hidden,
+        hidden_bias=hidden_bias,
+        schemes=scheme or [],
     )
     if as_json:
         typer.echo(json.dumps([_record(report) for report in reports]))

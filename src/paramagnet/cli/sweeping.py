@@ -6,7 +6,7 @@ import importlib.util
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,39 @@ if TYPE_CHECKING:
     from paramagnet.sweeps.sweep import SweepProgress, SweepResult
 
 
+Jobs = Annotated[int | None, typer.Option(help="Processes, one run each; else one per core.")]
+Out = Annotated[Path, typer.Option(help="Folder of the records, a .jsonl per specification.")]
+State = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for the states of unfinished runs; else .state in --out. "
+        "With --scheduler, one that the workers see; else none."
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="Run on the workers of this Dask scheduler: tcp://host:port, or its file."
+    ),
+]
+Minutes = Annotated[
+    float | None, typer.Option(help="Stop after this time; unfinished runs are saved and go on next time.")
+]
+OUT = Path("results")
+
 _LINE_SECONDS = 60.0  # between two lines where no bar can be drawn
+
+
+def check_options(trials: int | None, out: Path, state: Path | None, minutes: float | None) -> float:
+    """Refuse options that no sweep can have; the time at which ``minutes`` are over (seconds since 1970)."""
+    if trials is not None and trials < 1:
+        raise ValueError(f"`--trials` must be a positive integer, got {trials}.")
+    if minutes is not None and not minutes > 0:
+        raise ValueError(f"`--minutes` must be positive, got {minutes:g}.")
+    for option, folder in (("--out", out), ("--state", state)):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise ValueError(f"`{option}` must be a folder, {folder} is a file.")
+    return float("inf") if minutes is None else time.time() + 60.0 * minutes
 
 
 def make_executor(jobs: int | None, scheduler: str | None) -> Executor:

@@ -13,13 +13,13 @@ import typer
 from paramagnet._checks import as_real
 from paramagnet._files import writable_target
 from paramagnet.cli.console import Bar, say
-from paramagnet.cli.fields import given_settings, make_gradient, make_optimizer, refuse_unused
+from paramagnet.cli.fields import given_settings, make_gradient, make_optimizer, make_scheme, refuse_unused
 from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import Header, read_points
 from paramagnet.plots import check_figure_path
 from paramagnet.rbm import RBM
-from paramagnet.units import Unit, as_unit
+from paramagnet.units import Unit, find_unit
 
 if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
     from paramagnet.learning.gradients.base import Gradient
@@ -41,7 +41,9 @@ def train(
         str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
     ] = "0",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
-    scheme: Annotated[str, typer.Option(help="How to draw the initial weights.")] = "layer-correlation",
+    scheme: Annotated[
+        str, typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours.")
+    ] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
         str | None, typer.Option(help="exact, pcd, cd, or package.module:Name for a class of yours.")
@@ -84,8 +86,8 @@ def train(
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
-    Every other setting of a gradient or an optimizer is a flag with its name: --n-relax of pcd; --beta1,
-    --beta2, --epsilon of adam; and the fields of a class of yours.
+    Every other setting of a gradient, an optimizer or a scheme is a flag with its name: --n-relax of pcd;
+    --beta1, --beta2, --epsilon of adam; and the fields of a class of yours.
 
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
     SIGTERM, a crash).
@@ -112,12 +114,13 @@ def train(
     evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
     biases = _as_bias(visible_bias)
     points = read_points(data, visible, header)
-    sizes = (points.shape[1], hidden_units, as_unit(visible, "--visible"), as_unit(hidden, "--hidden"))
+    sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
     estimator = _choose_gradient(sizes, gradient, exact, pcd, settings, flags)
     ascent = make_optimizer(optimizer, settings, learning_rate, momentum)
-    refuse_unused(settings, estimator, ascent)
+    weights = make_scheme(scheme, settings)
+    refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
     if resume:
@@ -132,7 +135,7 @@ def train(
             hidden=hidden,
             visible_bias=biases,
             hidden_bias=hidden_bias,
-            scheme=scheme,
+            scheme=weights,
             gain=gain,
             data=points if biases == "data" else None,
             rng=rng,
@@ -219,7 +222,7 @@ def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> Tra
         )
     state = load_checkpoint(path)
     had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
-    if had != (hidden_units, as_unit(visible, "visible"), as_unit(hidden, "hidden")):
+    if had != (hidden_units, find_unit(visible, "visible"), find_unit(hidden, "hidden")):
         raise ValueError(
             f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
             f"--hidden '{had[2]}'."

@@ -17,15 +17,9 @@ from paramagnet.data.binarize import PER, Binarizer, check_method, fit_binarizer
 from paramagnet.data.checks import existing_file
 from paramagnet.data.download import PathLike, read_source_file
 from paramagnet.data.files import read_table
-from paramagnet.data.idx import parse_idx
-from paramagnet.data.sources import SOURCES, Source
-from paramagnet.data.table import Array, Label, Table, default_names, encode_labels
-from paramagnet.data.text import parse_text
+from paramagnet.data.sources import SELECTION_SEED, SOURCES, Source
+from paramagnet.data.table import Array, Label, Table
 from paramagnet.units import BinaryUnit, FloatArray, as_binary
-
-TOY_SEED = 2025  # of the draw that everybody gets who asks for none in particular
-SELECTION_SEED = 0  # likewise, of the points selected from a larger set
-TOY_FLIPS = 0.15
 
 Labels = npt.NDArray[np.int64]
 Rng = np.random.Generator | int | None
@@ -140,21 +134,21 @@ def load_dataset(
         )
     source = SOURCES.get(os.fspath(name))
     if rng is None:
-        rng = TOY_SEED if source and source.name == "toy" else SELECTION_SEED
+        rng = source.seed if source else SELECTION_SEED
     generator = as_generator(rng)
     if source is None:
         table, provenance = _read_own(path, label, header)
-    elif source.name == "toy":
-        table, provenance = _draw_toy(n_points or source.chosen, generator), _provenance(source)
+    elif source.draw is not None:
+        table, provenance = source.draw(n_points or source.chosen, generator), _provenance(source)
         n_points = None
     else:
-        table, provenance = _read_named(source, data_dir, progress), _provenance(source)
+        table, provenance = read_named(source, data_dir, progress), _provenance(source)
         n_points = source.chosen if n_points is None else n_points
     if per is None:
         per = source.per if source else "feature" if table.image_shape is None else "point"
     as_choice(per, "per", PER)
     grey_range = source.grey_range if source and binarize == "stochastic" else None
-    selected = _select(len(table.data), n_points, generator, source is not None and source.name == "toy")
+    selected = _select(len(table.data), n_points, generator)
     seeds = generator.integers(2**62, size=2)
     chosen = table.data[selected[: n_points or None]]
     binarizer = fit_binarizer(chosen, binarize, per=per, units=unit, grey_range=grey_range)
@@ -205,9 +199,9 @@ def _frozen(array: FloatArray) -> FloatArray:
     return array
 
 
-def _select(n_available: int, n_points: int | None, rng: np.random.Generator, as_it_is: bool) -> Labels:
+def _select(n_available: int, n_points: int | None, rng: np.random.Generator) -> Labels:
     """All points in the order in which they are selected; those after the first ``n_points`` are held out."""
-    if as_it_is or n_points is None:
+    if n_points is None:
         return np.arange(n_available, dtype=np.int64)
     if n_points > n_available:
         raise ValueError(f"`n_points` must be at most {n_available}, the points there are, got {n_points}.")
@@ -240,53 +234,7 @@ def _read_own(path: Path, label: Label, header: bool | None) -> tuple[Table, Pro
 # The named sets
 
 
-def toy_patterns() -> FloatArray:
-    """The four patterns of 20 spins that the toy data are flipped from, [Y25] fig:4BD."""
-    half = np.ones(10)
-    return np.array([np.r_[half, half], np.r_[-half, -half], np.r_[half, -half], np.r_[-half, half]])
-
-
-def _draw_toy(n_points: int, rng: np.random.Generator) -> Table:
-    patterns = toy_patterns()
-    labels = np.sort(np.arange(n_points, dtype=np.int64) % len(patterns))
-    flips = rng.random((n_points, patterns.shape[1])) < TOY_FLIPS
-    spins: FloatArray = np.where(flips, -1.0, 1.0) * patterns[labels]
-    return Table(spins, default_names(20), labels, ("++", "--", "+-", "-+"))
-
-
-def _read_named(source: Source, data_dir: PathLike | None, progress: Any) -> Table:
-    if source.name == "digits":
-        return _read_digits()
+def read_named(source: Source, data_dir: PathLike | None = None, progress: Any = None) -> Table:
+    """The table of a named set, all of its points; its files are looked for as `load_dataset` says."""
     contents = [read_source_file(source, file, data_dir=data_dir, progress=progress) for file in source.files]
-    if source.image_shape is not None:
-        images, labels = (
-            parse_idx(content, file.name) for content, file in zip(contents, source.files, strict=True)
-        )
-        codes, classes = encode_labels(labels)
-        names = default_names(source.n_features)
-        return Table(images.reshape(len(images), -1), names, codes, classes, image_shape=source.image_shape)
-    tables = [
-        parse_text(content, file.name, Path(file.name).suffix)
-        for content, file in zip(contents, source.files, strict=True)
-    ]
-    return _pool(tables)
-
-
-def _pool(tables: list[Table]) -> Table:
-    """Several tables of the same columns as one."""
-    labels: list[str] = []
-    for table in tables:
-        assert table.labels is not None
-        labels += [table.class_names[code] for code in table.labels]
-    codes, classes = encode_labels(labels)
-    return Table(np.concatenate([table.data for table in tables]), tables[0].feature_names, codes, classes)
-
-
-def _read_digits() -> Table:
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise ValueError("`digits` come with scikit-learn: pip install 'paramagnet[sklearn]'.") from None
-    digits = load_digits()
-    codes, classes = encode_labels(digits.target)
-    return Table(digits.data, default_names(64), codes, classes, image_shape=(8, 8))
+    return source.read(source, contents)

@@ -1,8 +1,21 @@
-"""Where the named data sets come from: addresses, hashes, sizes, licences. Facts only."""
+"""The named data sets: addresses, hashes, sizes, licences, and how each is read.
+
+An entry here is all that a new set needs.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+
+from paramagnet.data.source_readers import draw_toy, read_digits, read_images, read_tables
+from paramagnet.data.table import Table
+
+SELECTION_SEED = 0  # of the points selected from a larger set, for everybody who asks for no other
 
 _UCI = "https://archive.ics.uci.edu/static/public"
 _MNIST = (
@@ -37,8 +50,10 @@ class SourceFile:
 class Source:
     """What is known of a data set before it is loaded.
 
-    ``chosen`` is the number of points that [Y25] learned from, ``per`` what shares a threshold there. Data
-    that are computed or come with a package have no files.
+    ``chosen`` is the number of points that [Y25] learned from, ``per`` what shares a threshold there.
+    ``read`` makes a table from the contents of ``files``. Data that are computed have ``draw`` in its place,
+    which takes the number of points; ``place`` says where data are that have no files. ``seed`` is that of
+    the selection or the draw that everybody gets who asks for none in particular.
     """
 
     name: str
@@ -53,6 +68,10 @@ class Source:
     files: tuple[SourceFile, ...] = ()
     image_shape: tuple[int, int] | None = None
     grey_range: tuple[float, float] | None = None
+    read: Callable[[Source, Sequence[bytes]], Table] = read_tables
+    draw: Callable[[int, np.random.Generator], Table] | None = None
+    place: str = ""
+    seed: int = SELECTION_SEED
 
     @property
     def folder(self) -> str:
@@ -94,6 +113,9 @@ _ALL = (
         "all",
         "none needed",
         "drawn here as [Y25] section 4.1 says",
+        draw=draw_toy,
+        place="drawn by the program",
+        seed=2025,
     ),
     Source(
         "drybean",
@@ -145,6 +167,7 @@ _ALL = (
         ),
         (28, 28),
         (0.0, 255.0),
+        read_images,
     ),
     Source(
         "mnist-test",
@@ -163,6 +186,7 @@ _ALL = (
         ),
         (28, 28),
         (0.0, 255.0),
+        read_images,
     ),
     Source(
         "digits",
@@ -177,7 +201,14 @@ _ALL = (
         (),
         (8, 8),
         (0.0, 16.0),
+        read_digits,
+        place="in scikit-learn",
     ),
 )
 
 SOURCES = {source.name: source for source in _ALL}
+
+
+def is_drawn(name: str) -> bool:
+    """Whether ``name`` is a set of which there is another draw for every seed."""
+    return name in SOURCES and SOURCES[name].draw is not None

@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from paramagnet._progress import Progress
-from paramagnet.exact.exact_sum import Averages, ExactSum
+from paramagnet.exact.exact_sum import Averages, ExactSum, Sizes
 from paramagnet.kernels.precision import check_averages, check_draws, check_logarithm
 from paramagnet.units import FloatArray, Unit
 
@@ -69,34 +69,19 @@ class BruteForce(ExactSum[Unit, Unit]):
     ) -> Self:
         """The sum of a machine given by its arrays and its units, these with their own numbers."""
         sides = _Side(visible, visible_bias), _Side(hidden, hidden_bias)
-        if _enumerates_hidden(weights.shape[0], weights.shape[1], visible, hidden):
+        if _enumerates_hidden(Sizes(weights.shape[0], weights.shape[1], visible, hidden)):
             return cls(np.ascontiguousarray(weights.T), sides[1], sides[0], swapped=True)
         return cls(weights, sides[0], sides[1], swapped=False)
 
     @classmethod
-    def log2_states(cls, n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> int:
+    def log2_states(cls, sizes: Sizes) -> int:
         """The binary logarithm of the number of states that are enumerated, rounded up."""
-        side = (
-            (n_hidden, hidden)
-            if _enumerates_hidden(n_visible, n_hidden, visible, hidden)
-            else (n_visible, visible)
-        )
-        return math.ceil(_log2(*side))
+        return math.ceil(_log2(*_sides(sizes)[0]))
 
     @classmethod
-    def seconds(
-        cls,
-        n_visible: int,
-        n_hidden: int,
-        visible: Unit,
-        hidden: Unit,
-        *,
-        n_threads: int = 1,
-        gradient: bool = True,
-    ) -> float:
+    def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
         """How long one sum will take, roughly."""
-        swapped = _enumerates_hidden(n_visible, n_hidden, visible, hidden)
-        n_own, n_other, unit = (n_hidden, n_visible, hidden) if swapped else (n_visible, n_hidden, visible)
+        (n_own, unit), (n_other, _) = _sides(sizes)
         each = n_other * (_SECONDS_PER_TERM + n_own * _SECONDS_PER_WEIGHT)
         return float(2.0 ** _log2(n_own, unit) * each)
 
@@ -204,8 +189,15 @@ def _log2(n_units: int, unit: Unit) -> float:
     return math.inf if unit.values is None else n_units * math.log2(len(unit.values))
 
 
-def _enumerates_hidden(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> bool:
+def _sides(sizes: Sizes) -> tuple[tuple[int, Unit], tuple[int, Unit]]:
+    """Number and type of the units that are enumerated, then those of the others."""
+    layers = (sizes.n_visible, sizes.visible), (sizes.n_hidden, sizes.hidden)
+    return layers[::-1] if _enumerates_hidden(sizes) else layers
+
+
+def _enumerates_hidden(sizes: Sizes) -> bool:
     """Whether the hidden layer has fewer states; an error if neither can be enumerated."""
+    n_visible, n_hidden, visible, hidden = sizes
     of_visible, of_hidden = _log2(n_visible, visible), _log2(n_hidden, hidden)
     if math.isinf(min(of_visible, of_hidden)):
         kinds = (

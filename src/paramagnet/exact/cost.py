@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from paramagnet.exact.exact_sum import Sizes
 from paramagnet.exact.registered_sums import find_sum
 from paramagnet.rbm import RBM
 from paramagnet.units import BIT, SPIN, Unit
@@ -11,9 +12,9 @@ from paramagnet.units import BIT, SPIN, Unit
 SECONDS_ALLOWED = 600.0
 
 
-def sizes_of(rbm: RBM) -> tuple[int, int, Unit, Unit]:
+def sizes_of(rbm: RBM) -> Sizes:
     """What the cost of an enumeration depends on."""
-    return rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden
+    return Sizes(rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden)
 
 
 def check_cost(
@@ -46,7 +47,7 @@ def count_summed(n_visible: int, n_hidden: int, visible: Unit, hidden: Unit) -> 
     """The binary logarithm of the number of states that are summed one by one: the number of units of the
     smaller layer, or of the binary one.
     """
-    return find_sum(visible, hidden).log2_states(n_visible, n_hidden, visible, hidden)
+    return find_sum(visible, hidden).log2_states(Sizes(n_visible, n_hidden, visible, hidden))
 
 
 def estimate_seconds(
@@ -59,10 +60,9 @@ def estimate_seconds(
     gradient: bool = True,
 ) -> float:
     """How long one enumeration of such a machine will take; infinite where no float holds it."""
+    sizes = Sizes(n_visible, n_hidden, visible, hidden)
     try:
-        return find_sum(visible, hidden).seconds(
-            n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient
-        )
+        return find_sum(visible, hidden).seconds(sizes, n_threads=n_threads, gradient=gradient)
     except OverflowError:
         return math.inf
 

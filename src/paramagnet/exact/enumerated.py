@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from paramagnet._progress import Progress
-from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum
+from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum, Sizes
 from paramagnet.kernels import enumeration
 from paramagnet.units import BinaryUnit, FloatArray
 
@@ -37,23 +37,15 @@ class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
         return cls((weights, visible_bias, hidden_bias, levels, hidden_levels))
 
     @classmethod
-    def log2_states(cls, n_visible: int, n_hidden: int, visible: BinaryUnit, hidden: BinaryUnit) -> int:
+    def log2_states(cls, sizes: Sizes) -> int:
         """The number of units of the smaller layer."""
-        return min(n_visible, n_hidden)
+        return min(sizes.n_visible, sizes.n_hidden)
 
     @classmethod
-    def seconds(
-        cls,
-        n_visible: int,
-        n_hidden: int,
-        visible: BinaryUnit,
-        hidden: BinaryUnit,
-        *,
-        n_threads: int = 1,
-        gradient: bool = True,
-    ) -> float:
+    def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
         """How long one sum will take."""
-        return enumeration.estimate_seconds(n_visible, n_hidden, n_threads=n_threads, gradient=gradient)
+        n_units = sizes.n_visible, sizes.n_hidden
+        return enumeration.estimate_seconds(*n_units, n_threads=n_threads, gradient=gradient)
 
     def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
         """``ln Z``."""

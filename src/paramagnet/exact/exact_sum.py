@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,15 @@ from paramagnet.units import FloatArray, Unit
 
 Averages = tuple[float, FloatArray, FloatArray, FloatArray, FloatArray]
 NOTHING = np.zeros(0)
+
+
+class Sizes(NamedTuple):
+    """What the cost of a sum depends on."""
+
+    n_visible: int
+    n_hidden: int
+    visible: Unit
+    hidden: Unit
 
 
 V_contra = TypeVar("V_contra", bound=Unit, contravariant=True)
@@ -40,21 +49,12 @@ class ExactSum(Protocol[V_contra, H_contra]):
         ...
 
     @classmethod
-    def log2_states(cls, n_visible: int, n_hidden: int, visible: V_contra, hidden: H_contra) -> int:
+    def log2_states(cls, sizes: Sizes) -> int:
         """The binary logarithm of the number of states that are summed one by one, rounded up."""
         ...
 
     @classmethod
-    def seconds(
-        cls,
-        n_visible: int,
-        n_hidden: int,
-        visible: V_contra,
-        hidden: H_contra,
-        *,
-        n_threads: int = 1,
-        gradient: bool = True,
-    ) -> float:
+    def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
         """How long one sum will take: `moments` for a ``gradient``, else `log_partition`.
 
         An OverflowError means that no float holds it.

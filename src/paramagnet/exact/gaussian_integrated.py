@@ -18,7 +18,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum
+from paramagnet.exact.exact_sum import NOTHING, Averages, ExactSum, H_contra, Sizes, V_contra
 from paramagnet.kernels import quadratic
 from paramagnet.kernels.precision import check_averages, check_draws, check_logarithm
 from paramagnet.kernels.quadratic import Progress
@@ -95,11 +95,32 @@ class PairForm:
 
 
 @dataclass(frozen=True, eq=False)
-class VisibleIntegrated(ExactSum[GaussianUnit, BinaryUnit]):
-    """The sum of a machine with Gaussian visible units."""
+class _Integrated(ExactSum[V_contra, H_contra]):
+    """What the sums of both kinds of machines have in common; ``gaussian`` is the place of that layer."""
 
     most: ClassVar[float] = quadratic.MOST_UNITS
+    gaussian: ClassVar[int]
     form: PairForm
+
+    @classmethod
+    def log2_states(cls, sizes: Sizes) -> int:
+        """The number of units of the binary layer."""
+        return (sizes.n_visible, sizes.n_hidden)[1 - cls.gaussian]
+
+    @classmethod
+    def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
+        """How long one sum will take."""
+        return quadratic.estimate_seconds(cls.log2_states(sizes), n_threads)
+
+    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
+        """``ln Z``."""
+        return self.form.log_partition(n_threads, progress)
+
+
+class VisibleIntegrated(_Integrated[GaussianUnit, BinaryUnit]):
+    """The sum of a machine with Gaussian visible units."""
+
+    gaussian: ClassVar[int] = 0
 
     @classmethod
     def of(
@@ -112,29 +133,6 @@ class VisibleIntegrated(ExactSum[GaussianUnit, BinaryUnit]):
     ) -> Self:
         """The sum of a machine given by its arrays and unit types."""
         return cls(PairForm.of(weights, visible_bias, hidden_bias, visible, hidden))
-
-    @classmethod
-    def log2_states(cls, n_visible: int, n_hidden: int, visible: GaussianUnit, hidden: BinaryUnit) -> int:
-        """The number of hidden units."""
-        return n_hidden
-
-    @classmethod
-    def seconds(
-        cls,
-        n_visible: int,
-        n_hidden: int,
-        visible: GaussianUnit,
-        hidden: BinaryUnit,
-        *,
-        n_threads: int = 1,
-        gradient: bool = True,
-    ) -> float:
-        """How long one sum will take."""
-        return quadratic.estimate_seconds(n_hidden, n_threads)
-
-    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
-        """``ln Z``."""
-        return self.form.log_partition(n_threads, progress)
 
     def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
         """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""
@@ -149,12 +147,10 @@ class VisibleIntegrated(ExactSum[GaussianUnit, BinaryUnit]):
         return form.gaussian.draw(states @ form.weights.T + form.bias, rng)
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenIntegrated(ExactSum[BinaryUnit, GaussianUnit]):
+class HiddenIntegrated(_Integrated[BinaryUnit, GaussianUnit]):
     """The sum of a machine with Gaussian hidden units."""
 
-    most: ClassVar[float] = quadratic.MOST_UNITS
-    form: PairForm
+    gaussian: ClassVar[int] = 1
 
     @classmethod
     def of(
@@ -167,29 +163,6 @@ class HiddenIntegrated(ExactSum[BinaryUnit, GaussianUnit]):
     ) -> Self:
         """The sum of a machine given by its arrays and unit types."""
         return cls(PairForm.of(weights.T, hidden_bias, visible_bias, hidden, visible))
-
-    @classmethod
-    def log2_states(cls, n_visible: int, n_hidden: int, visible: BinaryUnit, hidden: GaussianUnit) -> int:
-        """The number of visible units."""
-        return n_visible
-
-    @classmethod
-    def seconds(
-        cls,
-        n_visible: int,
-        n_hidden: int,
-        visible: BinaryUnit,
-        hidden: GaussianUnit,
-        *,
-        n_threads: int = 1,
-        gradient: bool = True,
-    ) -> float:
-        """How long one sum will take."""
-        return quadratic.estimate_seconds(n_visible, n_threads)
-
-    def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
-        """``ln Z``."""
-        return self.form.log_partition(n_threads, progress)
 
     def moments(self, n_threads: int = 1, progress: Progress | None = None) -> Averages:
         """``ln Z``, ``E[v]``, ``E[h]``, ``E[v h^T]``."""

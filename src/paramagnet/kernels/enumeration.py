@@ -11,7 +11,6 @@ number of states that can be summed at all, unless there are thousands of summed
 
 from __future__ import annotations
 
-import _thread
 import functools
 import math
 import os
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._parallel import run_tasks
 from paramagnet.kernels import partition
 from paramagnet.kernels.partition import COLUMN_BITS, COLUMNS, LANES
 from paramagnet.kernels.precision import CERTAIN, check_averages, check_draws, check_logarithm
@@ -43,7 +43,6 @@ FOR_THREADS = 2**22
 AT_ONCE = 2**28
 TASK = 2**24
 ROUGH_SECONDS = 2e-10
-SPINS = 300  # looks at another thread's end, about a microsecond each, before waiting for it
 
 
 class _Bits:
@@ -99,7 +98,7 @@ class _Bits:
     ) -> Iterator[Any]:
         """Yield ``work(first, last)`` for ranges that cover all blocks, in order."""
         tasks = [(i, i + self.task_size) for i in range(0, self.n_blocks, self.task_size)]
-        return _run(work, tasks, self.n_workers(n_threads), progress)
+        return run_tasks(work, tasks, self.n_workers(n_threads), progress)
 
     def n_workers(self, n_threads: int) -> int:
         """As many threads as are of use."""
@@ -139,74 +138,6 @@ class _Bits:
         first, last = quads or (0, n_rows // 4)
         partition.sum_weights(tuple(self.tables), blocks, first, last, sums, powers, rows, pairs)
         return rows, pairs
-
-
-def _run(
-    work: Callable[[int, int], Any], tasks: list[tuple[int, int]], n_threads: int, progress: Progress | None
-) -> Iterator[Any]:
-    """Yield ``work(*task)`` in the order of the tasks. The calling thread works too, and reports the
-    progress.
-
-    The threads live as long as the call, so there is nothing to break in a forked child.
-    """
-    n_tasks = len(tasks)
-    n_threads = min(n_threads, n_tasks)
-    if n_threads <= 1:
-        for i, task in enumerate(tasks):
-            yield work(*task)
-            if progress is not None:
-                progress((i + 1) / n_tasks)
-        return
-    waiting = deque(range(n_tasks))
-    finished: dict[int, Any] = {}
-    failures: list[BaseException] = []
-
-    def take() -> bool:
-        try:
-            i = waiting.popleft()
-        except IndexError:
-            return False
-        finished[i] = work(*tasks[i])
-        return True
-
-    def assist(ended: Any) -> None:
-        try:
-            while take():
-                pass
-        except BaseException as failure:
-            failures.append(failure)
-            waiting.clear()
-        finally:
-            ended.release()
-
-    # `threading.Thread.start` waits until the new thread runs, which takes as long as a tenth of a small sum.
-    others = [_thread.allocate_lock() for _ in range(n_threads - 1)]
-    for ended in others:
-        ended.acquire()
-        _thread.start_new_thread(assist, (ended,))
-    try:
-        n_done = 0
-        while take():
-            while n_done in finished:
-                yield finished.pop(n_done)
-                n_done += 1
-            if progress is not None and n_done < n_tasks:
-                progress(n_done / n_tasks)
-    finally:
-        waiting.clear()  # after an exception the others stop at the end of their task
-        for ended in others:
-            for _ in range(SPINS):  # they are at their last task: asleep, this thread would be woken late
-                if ended.acquire(blocking=False):
-                    break
-                time.sleep(0.0)
-            else:
-                ended.acquire()
-    if failures:
-        raise failures[0]
-    for i in range(n_done, n_tasks):
-        yield finished.pop(i)
-    if progress is not None:
-        progress(1.0)
 
 
 def _share(progress: Progress | None, start: float, stop: float) -> Progress | None:
@@ -348,7 +279,7 @@ def draw_states(
 
     size = max(1, -(-len(hit) // MAX_TASKS))
     tasks = [(i, i + size) for i in range(0, len(hit), size)]
-    for _ in _run(work, tasks, n_threads, _share(progress, 0.5, 1.0)):
+    for _ in run_tasks(work, tasks, n_threads, _share(progress, 0.5, 1.0)):
         pass
     order = rng.permutation(n_samples)  # the samples came sorted
     state = (row | (column << bits.row_bits))[order]

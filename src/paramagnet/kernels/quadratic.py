@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._parallel import run_tasks
 from paramagnet.kernels.jit import kernel
 
 FloatArray = npt.NDArray[np.float64]
@@ -167,22 +167,10 @@ class _Problem:
         return [(i, min(i + BLOCK_ROWS, self.n_rows)) for i in range(0, self.n_rows, BLOCK_ROWS)]
 
     def run(
-        self, block: Callable[[tuple[int, int]], Any], n_threads: int, progress: Progress | None
+        self, block: Callable[[int, int], Any], n_threads: int, progress: Progress | None
     ) -> Iterator[Any]:
         """The results of all blocks, in order."""
-        blocks = self.blocks()
-        if n_threads == 1 or len(blocks) == 1:
-            for i, rows in enumerate(blocks):
-                yield block(rows)
-                if progress is not None:
-                    progress((i + 1) / len(blocks))
-            return
-        with ThreadPoolExecutor(n_threads) as pool:
-            for group in range(0, len(blocks), 64):  # not all at once: results wait in memory
-                for i, result in enumerate(pool.map(block, blocks[group : group + 64])):
-                    yield result
-                    if progress is not None:
-                        progress((group + i + 1) / len(blocks))
+        return run_tasks(block, self.blocks(), n_threads, progress)
 
 
 def pair_moments(
@@ -193,11 +181,11 @@ def pair_moments(
     n, n_columns = problem.n, problem.table.size
     n_bits = problem.states.shape[1]
 
-    def block(rows: tuple[int, int]) -> tuple[float, FloatArray, FloatArray]:
+    def block(first: int, last: int) -> tuple[float, FloatArray, FloatArray]:
         columns, moments = np.zeros(n_columns), np.zeros((n - n_bits, 1 + n))
         scratch = np.empty((2, n_columns))
         largest = _sum_rows(
-            *rows, problem.fields, problem.couplings, problem.table, columns, moments, scratch
+            first, last, problem.fields, problem.couplings, problem.table, columns, moments, scratch
         )
         return largest, columns, moments
 
@@ -227,9 +215,9 @@ def pair_log_partition(
 def _row_sums(problem: _Problem, n_threads: int, progress: Progress | None) -> FloatArray:
     sums = np.empty(problem.n_rows)
 
-    def block(rows: tuple[int, int]) -> float:
+    def block(first: int, last: int) -> float:
         scratch = np.empty(problem.table.size)
-        return _sum_each_row(*rows, problem.fields, problem.couplings, problem.table, scratch, sums)
+        return _sum_each_row(first, last, problem.fields, problem.couplings, problem.table, scratch, sums)
 
     for _ in problem.run(block, n_threads, progress):
         pass

@@ -73,7 +73,7 @@ def _symmetric_panel(hidden: str, alpha: float, stop: float) -> Panel:
 
 def draw_base_patterns() -> Any:
     """The four patterns that the toy data are flipped from, [Y25] fig:4BD; +1 dark, -1 light."""
-    from paramagnet.data.datasets import toy_patterns
+    from paramagnet.data.source_readers import toy_patterns
 
     return plot_patterns(toy_patterns(), ("(a)", "(b)", "(c)", "(d)"))
 

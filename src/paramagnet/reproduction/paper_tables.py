@@ -21,7 +21,8 @@ from paramagnet.sweeps.groups import (
     Setting,
     Start,
 )
-from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
+from paramagnet.sweeps.results_table import Column, ResultsTable, make_table, to_sheet
+from paramagnet.sweeps.sheet import Sheet
 
 
 def paper_cells(key: str) -> dict[tuple[Start, Column], PaperLogLikelihood]:
@@ -45,7 +46,7 @@ def paper_table(table: PaperTable, runs: Runs) -> ResultsTable:
     columns = _columns_of(printed)
     rows = [Start(gain=gain) for gain in GAINS]
     title = f"{table.title}: training log-likelihoods"
-    made = make_table(table.key, title, runs, rows, columns, paper=printed)
+    made = make_table(table.key, title, runs, rows, columns, references=printed)
     if table.dataset == "toy" and not made.empty:
         made = replace(made, offset=common_offset(made))
     return made
@@ -54,9 +55,9 @@ def paper_table(table: PaperTable, runs: Runs) -> ResultsTable:
 def common_offset(table: ResultsTable) -> float:
     """The median of ours minus the paper's over all cells that have both: the effect of another draw."""
     gaps = [
-        cell.ours.mean - cell.paper.mean
+        cell.ours.mean - cell.reference.mean
         for cell in table.cells.values()
-        if cell.paper is not None and not cell.misprint and math.isfinite(cell.ours.mean)
+        if cell.reference is not None and not cell.misprint and math.isfinite(cell.ours.mean)
     ]
     return float(np.median(gaps)) if gaps else 0.0
 
@@ -78,6 +79,27 @@ def held_out_table(table: PaperTable, runs: Runs) -> ResultsTable:
     title = f"{table.title}: held-out points"
     notes = _as_measured(table)
     return make_table(f"{table.key}_held_out", title, runs, rows, columns, field="held_out", notes=notes)
+
+
+def paper_sheet(table: ResultsTable) -> Sheet:
+    """A table as text, with notes that say how it relates to the paper's."""
+    return to_sheet(replace(table, notes=(*_paper_notes(table), *table.notes)))
+
+
+def _paper_notes(table: ResultsTable) -> list[str]:
+    notes, cells = [], table.cells.values()
+    if any(cell.reference is not None for cell in cells):
+        notes.append("Second line of a cell: the paper's value.")
+    if table.offset:
+        notes.append(
+            "Our points are another draw than the paper's, which moves all cells alike: the median of ours "
+            f"minus the paper's, {table.offset:+.3f}, is taken off ours here."
+        )
+    if any(cell.differs for cell in cells):
+        notes.append("≠ : the difference to the β_max row is not the paper's.")
+    if any(cell.misprint for cell in cells):
+        notes.append("† : misprint in the paper, left out of the comparison.")
+    return notes
 
 
 def _as_measured(table: PaperTable) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from paramagnet.reproduction.document import Bullets, Document, Paragraph, Secti
 from paramagnet.reproduction.document import write_markdown as write_document
 from paramagnet.reproduction.paper import PAPER_TABLES, PaperTable
 from paramagnet.reproduction.paper_specs import find_spec, paper_specs
-from paramagnet.reproduction.paper_tables import held_out_table, rivals_table
+from paramagnet.reproduction.paper_tables import held_out_table, paper_sheet, rivals_table
 from paramagnet.reproduction.sections import (
     Blocks,
     draws_section,
@@ -36,7 +36,7 @@ from paramagnet.reproduction.wording import (
     span,
 )
 from paramagnet.sweeps.groups import Runs, Start, group_runs
-from paramagnet.sweeps.results_table import Column, to_sheet
+from paramagnet.sweeps.results_table import Column
 from paramagnet.sweeps.sheet import Sheet, plain_sheet
 from paramagnet.sweeps.store import RunRecord
 from paramagnet.sweeps.sweep_sheets import sweep_sheets
@@ -173,7 +173,7 @@ def sheets_of(records: Sequence[RunRecord], sweeps: Sequence[str]) -> list[Sheet
     for verdict in judge_results(records):
         runs = _runs_of(records, verdict.table)
         if runs and verdict.table.sweep in sweeps:
-            sheet = to_sheet(judged_table(verdict, runs))
+            sheet = paper_sheet(judged_table(verdict, runs))
             found.append(replace(sheet, title=f"Table {verdict.table.number}. {sheet.title}"))
     for name in own_names(records):
         if name in sweeps:
@@ -214,7 +214,7 @@ def write_tables(records: Sequence[RunRecord], folder: str | Path) -> list[Path]
         )
         for table in tables:
             stem = f"table{verdict.table.number}{table.key.removeprefix(verdict.table.key)}"
-            for name, text in ((f"{stem}.tex", to_latex(to_sheet(table))), (f"{stem}.csv", to_csv(table))):
+            for name, text in ((f"{stem}.tex", to_latex(paper_sheet(table))), (f"{stem}.csv", to_csv(table))):
                 (target / name).write_text(text, encoding="utf-8")
                 written.append(target / name)
     return written

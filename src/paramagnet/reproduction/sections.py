@@ -9,11 +9,17 @@ from paramagnet.reproduction.document import Bullets, Drawing, Paragraph, Sectio
 from paramagnet.reproduction.figures import draw_base_patterns, draw_layer_correlation, draw_long_run
 from paramagnet.reproduction.paper import PAPER_TABLES
 from paramagnet.reproduction.paper_specs import find_spec, paper_specs
-from paramagnet.reproduction.paper_tables import held_out_table, paper_cells, paper_table, rivals_table
+from paramagnet.reproduction.paper_tables import (
+    held_out_table,
+    paper_cells,
+    paper_sheet,
+    paper_table,
+    rivals_table,
+)
 from paramagnet.reproduction.wording import LONG_RUN, describe_spec, is_about_draws
 from paramagnet.sweeps.curves import draw_learning_curves
 from paramagnet.sweeps.groups import BETA_MAX, RIVALS, Runs, Setting, group_runs, summarize_trials, values_at
-from paramagnet.sweeps.results_table import Column, ResultsTable, make_table, to_sheet
+from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
 from paramagnet.sweeps.sheet import Line, Sheet, plain_sheet, std_text
 from paramagnet.sweeps.store import RunRecord
 from paramagnet.sweeps.sweep_sheets import sweep_sheets, versions_of
@@ -31,7 +37,7 @@ def table_sections(verdict: Verdict, runs: Runs, figures: bool) -> list[Section]
     """A table of the paper, the verdict on it, its curves; the rivals; held-out points."""
     table = verdict.table
     made = judged_table(verdict, runs)
-    blocks: Blocks = [Paragraph(describe_spec(find_spec(table.sweep))), to_sheet(made)]
+    blocks: Blocks = [Paragraph(describe_spec(find_spec(table.sweep))), paper_sheet(made)]
     blocks.append(Paragraph(_verdict_words(verdict)))
     if verdict.differing:
         blocks.append(_differing_sheet(verdict))
@@ -50,11 +56,11 @@ def table_sections(verdict: Verdict, runs: Runs, figures: bool) -> list[Section]
     if any(cell.ours.n_trials for (start, _), cell in rivals.cells.items() if start.scheme in RIVALS):
         words = Paragraph("The weights that one would otherwise pick, in the same settings.")
         title = f"Table {table.number}: other initial weights"
-        sections.append(Section(title, (words, to_sheet(rivals)), 3))
+        sections.append(Section(title, (words, paper_sheet(rivals)), 3))
     if any(cell.ours.n_finite for cell in held_out.cells.values()):
         words = Paragraph("Log-likelihood of points that were not learned; the paper has none.")
         title = f"Table {table.number}: held-out points"
-        sections.append(Section(title, (words, to_sheet(held_out)), 3))
+        sections.append(Section(title, (words, paper_sheet(held_out)), 3))
     return sections
 
 
@@ -109,7 +115,7 @@ def _differing_sheet(verdict: Verdict) -> Sheet:
 
 def _rank_sheet(verdict: Verdict, table: ResultsTable) -> Sheet:
     ranks = {rank.column: rank for rank in verdict.ranks}
-    sheet = to_sheet(table)
+    sheet = paper_sheet(table)
     ours = tuple((Line("-" if ranks[c].ours is None else str(ranks[c].ours)),) for c in table.columns)
     paper = tuple((Line(str(ranks[c].paper), quiet=True),) for c in table.columns)
     title = "Rank of β_max among the five gains"
@@ -183,7 +189,7 @@ def figure_sections(records: Sequence[RunRecord]) -> list[Section]:
 
 def _long_run_sheet(runs: Runs, setting: Setting) -> Sheet:
     columns = [Column(setting, epoch) for epoch in find_spec(LONG_RUN).measurement.epochs]
-    return to_sheet(make_table("long_run", "Dry Bean for long", runs, sorted(runs[setting]), columns))
+    return paper_sheet(make_table("long_run", "Dry Bean for long", runs, sorted(runs[setting]), columns))
 
 
 def own_names(records: Sequence[RunRecord]) -> list[str]:

@@ -18,13 +18,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paramagnet._arrays import as_array, require_memory, shown
-from paramagnet._checks import MOST_SWEEPS, as_callable, as_choice, as_count, as_path, as_positive, as_real
+from paramagnet._checks import MOST_SWEEPS, as_callable, as_count, as_path, as_positive, as_real
 from paramagnet.data.binarize import check_method
 from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
-from paramagnet.initializers import SCHEMES
 from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.default import is_cheap
+from paramagnet.schemes import SCHEMES
 from paramagnet.sweeps.executors import local_executor
 from paramagnet.sweeps.groups import (
     GAINS,
@@ -326,7 +326,9 @@ def _as_gains(gains: Any) -> tuple[float, ...]:
 def _as_schemes(schemes: Any) -> tuple[str, ...]:
     if not isinstance(schemes, (list, tuple)):
         raise ValueError(f"`schemes` must be a list of names of schemes, got {shown(schemes)}.")
-    return tuple(as_choice(scheme, "schemes", SCHEMES) for scheme in schemes)
+    for scheme in schemes:
+        SCHEMES.parse(scheme, "schemes")
+    return tuple(schemes)
 
 
 def _as_folder(folder: Any) -> Path:

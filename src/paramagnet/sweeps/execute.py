@@ -22,11 +22,12 @@ from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
 from paramagnet.learning.state import Record, TrainState, load_checkpoint
 from paramagnet.learning.training import training_steps
 from paramagnet.rbm import RBM
+from paramagnet.schemes import Drawn
 from paramagnet.sweeps.provenance import environment
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.seeds import annealing_seed, learning_seed, weight_seed
 from paramagnet.sweeps.spec import Run
-from paramagnet.sweeps.starts import start_machine, start_std
+from paramagnet.sweeps.starts import start_machine
 from paramagnet.sweeps.store import RunRecord, require_short
 from paramagnet.units import FloatArray
 
@@ -97,7 +98,8 @@ def execute(
     with ONE_BLAS_THREAD:  # last bits depend on the number of threads
         points, held_out = load_points(run)
         keeper = _Keeper(state_file(states, run) if states else None, stop)
-        state = _train(run, points, held_out, keeper, run.measurement.all_epochs)
+        drawn = _draw(run, points)
+        state = _train(run, drawn.rbm, points, held_out, keeper, run.measurement.all_epochs)
     # In the order of the epochs, whatever happened on the way.
     records = sorted(state.records, key=lambda record: record.epoch)
     return _record(
@@ -106,7 +108,7 @@ def execute(
         sweep=sweep,
         table=table,
         n_visible=points.shape[1],
-        sigma=_sigma(run, points),
+        sigma=drawn.sigma,
         seconds=keeper.seconds,
         commit=commit,
     )
@@ -156,18 +158,20 @@ def train_run(run: Run) -> TrainState:
     """The state at the end of a run, its chains included, the same as if it had been measured on the way."""
     with ONE_BLAS_THREAD:
         points, _ = load_points(run)
-        return _train(run, points, None, _Keeper(None, NEVER), evaluate=())
+        keeper = _Keeper(None, NEVER)
+        return _train(run, _draw(run, points).rbm, points, None, keeper, evaluate=())
 
 
 def _train(
     run: Run,
+    initial: RBM,
     points: FloatArray,
     held_out: FloatArray | None,
     keeper: _Keeper,
     evaluate: tuple[int, ...],
 ) -> TrainState:
     """The last state, with a record for every epoch that is to be measured."""
-    start: RBM | TrainState = keeper.load() or _initial_machine(run, points)
+    start: RBM | TrainState = keeper.load() or initial
     steps = training_steps(
         start,
         points,
@@ -192,18 +196,18 @@ def _log_z(run: Run) -> LogZ | LogZOfEpoch:
     return lambda rbm, epoch: measurement.log_z(epoch)(rbm, annealing_seed(run, epoch), n_threads=1)
 
 
-def _initial_machine(run: Run, points: FloatArray) -> RBM:
+def _draw(run: Run, points: FloatArray) -> Drawn:
+    """The initial machine and its sigma, for which beta_max is solved once."""
     return start_machine(
-        run.scheme, points, run.n_hidden, gain=run.gain, rng=weight_seed(run), **_layers(run)
+        run.scheme,
+        points,
+        run.n_hidden,
+        gain=run.gain,
+        rng=weight_seed(run),
+        visible=run.visible,
+        hidden=run.hidden,
+        hidden_bias=run.hidden_bias,
     )
-
-
-def _sigma(run: Run, points: FloatArray) -> float:
-    return run.gain * start_std(run.scheme, points, run.n_hidden, rng=weight_seed(run), **_layers(run))
-
-
-def _layers(run: Run) -> dict[str, Any]:
-    return {"visible": run.visible, "hidden": run.hidden, "hidden_bias": run.hidden_bias}
 
 
 class _Keeper:

@@ -1,6 +1,6 @@
-"""Tables as the paper prints them: mean (standard deviation) per cell, with the paper's value beside it.
+"""Tables of results: mean (standard deviation) per cell, with a reference value beside it where there is one.
 
-Rows are starts, columns are settings and epochs. [Y25] section 4, Tables 1 to 9.
+Rows are starts, columns are settings and epochs.
 """
 
 from __future__ import annotations
@@ -47,29 +47,30 @@ class Reference(Protocol):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: ours, and the paper's if it printed one.
+    """One cell: ours, and a value to compare with if there is one.
 
     ``error`` is what the mean owes to estimates of ln Z alone, 0 where they are exact. ``differs`` says
-    that the difference to the beta_max row is not the paper's, by the rule of `verdict`.
+    that the difference to the beta_max row is not that of the reference values.
     """
 
     ours: TrialSummary
-    paper: Reference | None = None
+    reference: Reference | None = None
     best: bool = False
     differs: bool = False
     error: float = 0.0
 
     @property
     def misprint(self) -> str:
-        """Why the paper's value is left out of the comparison; empty where it is not."""
-        return "" if self.paper is None else self.paper.misprint
+        """Why the reference is left out of the comparison; empty where it is not."""
+        return "" if self.reference is None else self.reference.misprint
 
 
 @dataclass(frozen=True)
 class ResultsTable:
     """Cells by row and column; ``offset`` was taken off our means where they are shown.
 
-    ``offset`` is not zero where the data are another draw than the paper's, which moves all cells alike.
+    ``offset`` is not zero where the data are another draw than that of the references, which moves all cells
+    alike.
     Cells hold our values as measured.
     """
 
@@ -107,11 +108,11 @@ def make_table(
     columns: Sequence[Column],
     *,
     field: str = "log_likelihood",
-    paper: Mapping[tuple[Start, Column], Reference] | None = None,
+    references: Mapping[tuple[Start, Column], Reference] | None = None,
     notes: Sequence[str] = (),
 ) -> ResultsTable:
     """The table of ``field`` over these rows and columns; what was not run stays an empty cell."""
-    printed = paper or {}
+    printed = references or {}
     cells = {}
     for column in columns:
         starts = runs.get(column.setting, {})
@@ -167,15 +168,21 @@ def _heading(setting: Setting, settings: Sequence[Setting]) -> str:
     parts = []
     if len({other.alpha for other in settings}) > 1 or len(settings) == 1:
         parts.append(f"α = {setting.alpha:.3g}")
-    if len({other.c for other in settings}) > 1 or (
-        len(settings) == 1 and not as_unit(setting.hidden, "hidden").symmetric
-    ):
+    if len({other.c for other in settings}) > 1 or (len(settings) == 1 and not _is_symmetric(setting.hidden)):
         parts.append(f"c = {setting.c:g}")
     return ", ".join(parts)
 
 
+def _is_symmetric(unit: str) -> bool:
+    """Whether the sign of these units is arbitrary; False for types of a record that are not known here."""
+    try:
+        return as_unit(unit, "hidden").symmetric
+    except ValueError:
+        return False
+
+
 def cell_lines(cell: Cell, offset: float = 0.0, show_trials: bool = False) -> Lines:
-    """Ours, then the paper's."""
+    """Ours, then the reference."""
     lines = [Line("no run", quiet=True)]
     ours = cell.ours
     if ours.n_trials:
@@ -191,17 +198,16 @@ def cell_lines(cell: Cell, offset: float = 0.0, show_trials: bool = False) -> Li
             lines.append(Line(f"{ours.n_trials} trial" + "s" * (ours.n_trials > 1), quiet=True))
         if ours.n_failed:
             lines.append(Line(f"{ours.n_failed} of {ours.n_trials} not finite", quiet=True))
-    if cell.paper is not None:
+    if cell.reference is not None:
         mark = " †" if cell.misprint else ""
-        text = f"{cell.paper.mean:.2f} ({std_text(cell.paper.std)}){mark}"
-        lines.append(Line(text, bold=cell.paper.best, quiet=True))
+        text = f"{cell.reference.mean:.2f} ({std_text(cell.reference.std)}){mark}"
+        lines.append(Line(text, bold=cell.reference.best, quiet=True))
     return tuple(lines)
 
 
 def _notes(table: ResultsTable) -> list[str]:
     notes = []
     fewest, most = table.n_trials
-    has_paper = any(cell.paper is not None for cell in table.cells.values())
     if most:
         rests = (
             f"{most} trial" + "s" * (most > 1) if fewest == most else f"{fewest} to {most} trials, as said"
@@ -210,15 +216,4 @@ def _notes(table: ResultsTable) -> list[str]:
         notes.append(f"Nats per point; mean of {rests}; {spread}; the best of each column is bold.")
     if any(cell.error > 0.0 and cell.ours.n_trials == 1 for cell in table.cells.values()):
         notes.append("± : standard error of the estimate of ln Z by mAIS.")
-    if has_paper:
-        notes.append("Second line of a cell: the paper's value.")
-    if table.offset:
-        notes.append(
-            "Our points are another draw than the paper's, which moves all cells alike: the median of ours "
-            f"minus the paper's, {table.offset:+.3f}, is taken off ours here."
-        )
-    if any(cell.differs for cell in table.cells.values()):
-        notes.append("≠ : the difference to the β_max row is not the paper's.")
-    if any(cell.misprint for cell in table.cells.values()):
-        notes.append("† : misprint in the paper, left out of the comparison.")
     return notes

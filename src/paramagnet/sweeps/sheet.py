@@ -12,7 +12,7 @@ _WORD = re.compile(r"[A-Za-zα]{2}")
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a cell; a quiet line is set smaller or in italics, as the paper's value beside ours."""
+    """One line of a cell; a quiet line is set smaller or in italics, as a reference value beside ours."""
 
     text: str
     bold: bool = False

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
-from paramagnet.initializers import SCHEMES
+from paramagnet.data.sources import SOURCES, is_drawn
+from paramagnet.schemes import SCHEMES
 from paramagnet.sweeps.learning_spec import MOST_POINTS, LearningSpec
 from paramagnet.sweeps.starts import OURS, parse_start
-from paramagnet.units import as_unit
+from paramagnet.units import find_unit
 
 if TYPE_CHECKING:  # imported where it is used: reading a specification must not load the kernels
     from paramagnet.learning.evaluation import LogZ
@@ -35,8 +36,9 @@ class DataSpec:
     """The points. ``name`` is that of a known set or the path of a file; ``sha256`` is that of the file.
 
     ``n_points`` are selected at random, None takes the paper's number or all. ``held_out`` says where the
-    points come from that are measured but not learned: "rest" (those not selected), "fresh" (drawn anew; toy
-    only), the name of another set, or the path of a file; at most ``held_out_points`` of them.
+    points come from that are measured but not learned: "rest" (those not selected), "fresh" (drawn anew;
+    only for sets that are drawn, as toy is), the name of another set, or the path of a file; at most
+    ``held_out_points`` of them.
 
     One draw or selection serves all trials, unless ``datasets`` is larger than one: then trial ``datasets *
     k + d`` learns draw ``d`` from the initial weights of trial ``k``.
@@ -60,14 +62,20 @@ class DataSpec:
         as_count(self.datasets, "datasets", maximum=MOST_RUNS)
         if not isinstance(self.binarize, str):
             as_real(self.binarize, "binarize")
-        same = self.held_out == self.name != "toy" or (self.sha256 and self.sha256 == self.held_out_sha256)
-        if same:  # another draw of the toy data is another set
+        same = (self.held_out == self.name and not is_drawn(self.name)) or (
+            self.sha256 and self.sha256 == self.held_out_sha256
+        )
+        if same:  # another draw of data that are drawn is another set
             raise ValueError(
                 f"`held_out` must not be what is learned, got {Path(self.held_out).name!r} for both. "
                 '"rest" takes the points that `n_points` leaves over.'
             )
-        if self.held_out == "fresh" and self.name != "toy":
-            raise ValueError('`held_out` can be "fresh" for the toy data only; take "rest", a set or a file.')
+        if self.held_out == "fresh" and not is_drawn(self.name):
+            drawn = ", ".join(name for name in SOURCES if is_drawn(name))
+            raise ValueError(
+                f'`held_out` can be "fresh" for data that are drawn ({drawn}) only; take "rest", a set or a '
+                f"file, got `name` = {Path(self.name).name!r}."
+            )
 
 
 @dataclass(frozen=True)
@@ -202,8 +210,8 @@ class Spec:
     starts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        as_unit(self.visible, "visible")
-        as_unit(self.hidden, "hidden")
+        find_unit(self.visible, "visible")
+        find_unit(self.hidden, "hidden")
         for key in ("n_hidden", "hidden_bias"):
             if not getattr(self, key):
                 raise ValueError(f"`{key}` must hold at least one number.")
@@ -212,7 +220,7 @@ class Spec:
         for gain in self.gains:
             as_positive(as_real(gain, "gains"), "gains")
         for rival in self.rivals:
-            _require_one_of(rival, "rivals", SCHEMES)
+            SCHEMES.parse(rival, "rivals")
         for start in self.starts:
             _require_text(start, "starts")
             parse_start(start)

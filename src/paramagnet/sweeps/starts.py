@@ -8,6 +8,7 @@ A start is named like its scheme of weights, with what is done about the visible
     hinton+data                  (or any other scheme) the same biases, weights of the scheme
     d-wave                       zero biases, the default scale of D-Wave's package
     hopfield                     groups of points as patterns, see `initialize`
+    package.module:Name+data     a class of the user's; settings stand in brackets: Name(width=0.5)+data
 
 A number before the name is a gain: "0.5 layer-correlation+data". All starts of a trial scale the same normal
 draws, except hopfield, which draws points.
@@ -17,16 +18,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramagnet.initializers import SCHEMES, initialize, scheme_std
-from paramagnet.package_scales import PACKAGE_DEFAULTS
-from paramagnet.rbm import RBM
-from paramagnet.theory.biases import Biases
+from paramagnet.initializers import draw_machine
+from paramagnet.schemes import SCHEMES, Drawn, Scale, Scheme, as_scheme
 from paramagnet.units import FloatArray
 
 OURS = "layer-correlation"
 DATA, OWN = "+data", "+data-own"
-D_WAVE, HOPFIELD = "d-wave", "hopfield"
-STARTS = (*SCHEMES, *(scheme + DATA for scheme in SCHEMES), OURS + OWN, D_WAVE, HOPFIELD)
+
+
+def _ways(scheme: type[Scheme]) -> tuple[str, ...]:
+    """What may stand behind the name of a scheme."""
+    if scheme.needs_data:
+        return ("",)
+    return ("", DATA, OWN) if issubclass(scheme, Scale) and scheme.reads_biases else ("", DATA)
+
+
+_WAYS = {name: _ways(SCHEMES.find(name, "starts")) for name in SCHEMES.names}
+STARTS = tuple(name + way for way in ("", DATA, OWN) for name, ways in _WAYS.items() if way in ways)
 
 
 def parse_start(text: str) -> tuple[str, float]:
@@ -36,49 +44,36 @@ def parse_start(text: str) -> tuple[str, float]:
         gain = float(before) if before else 1.0
     except ValueError:
         gain = 0.0
-    if name not in STARTS or not 0.0 < gain < float("inf"):
+    scheme, way = _split(name)
+    own = ":" in scheme
+    known = way in _ways(type(as_scheme(scheme, "starts"))) if own else name in STARTS
+    if not known or not 0.0 < gain < float("inf"):
         raise ValueError(
-            f"`starts` must hold names among {', '.join(STARTS)}, a gain before them if need be "
-            f'("0.5 {OURS}{DATA}"), got {text!r}.'
+            f"`starts` must hold names among {', '.join(STARTS)}, or 'package.module:Name' for a class of "
+            f'yours, a gain before them if need be ("0.5 {OURS}{DATA}"), got {text!r}.'
         )
     return name, gain
 
 
 def start_machine(
     name: str, points: FloatArray, n_hidden: int, *, gain: float, rng: int, **machine: Any
-) -> RBM:
-    """The initial machine of that start; ``machine`` is ``visible``, ``hidden`` and ``hidden_bias``."""
-    n = points.shape[1]
-    options = {**machine, "gain": gain, "rng": rng}
-    if name == HOPFIELD:
-        return initialize(n, n_hidden, scheme=HOPFIELD, visible_bias="data", data=points, **options)
-    if name == D_WAVE:  # one scheme serves as the unit of another scale
-        options["gain"] = gain * _d_wave_std(n, n_hidden) / scheme_std("lecun", n, n_hidden)
-        return initialize(n, n_hidden, scheme="lecun", **options)
-    scheme, data, own = name.partition(DATA)
-    if not data:
-        return initialize(n, n_hidden, scheme=scheme, **options)
-    scale_from = "biases" if own else "zero"
-    return initialize(
-        n, n_hidden, scheme=scheme, visible_bias="data", data=points, scale_from=scale_from, **options
-    )
+) -> Drawn:
+    """The initial machine of that start with its sigma; ``machine`` is ``visible``, ``hidden`` and
+    ``hidden_bias``.
+    """
+    text, way = _split(name)
+    scheme = as_scheme(text, "starts")
+    options = {**machine, "scheme": scheme, "gain": gain, "rng": rng}
+    if way or scheme.needs_data:
+        options |= {
+            "visible_bias": "data",
+            "data": points,
+            "scale_from": "biases" if way == OWN else "zero",
+        }
+    return draw_machine(points.shape[1], n_hidden, **options)
 
 
-def start_std(name: str, points: FloatArray, n_hidden: int, *, rng: int, **machine: Any) -> float:
-    """The standard deviation of the weights with a gain of 1; that of the drawn ones for hopfield."""
-    n = points.shape[1]
-    if name == HOPFIELD:
-        return float(start_machine(name, points, n_hidden, gain=1.0, rng=rng, **machine).weights.std())
-    if name == D_WAVE:
-        return _d_wave_std(n, n_hidden)
-    scheme, _, own = name.partition(DATA)
-    if not own:
-        return scheme_std(scheme, n, n_hidden, **machine)
-    rbm = initialize(n, n_hidden, scheme="hinton", visible_bias="data", data=points, **machine)
-    return scheme_std(scheme, n, n_hidden, visible_bias=Biases(rbm.visible_bias), **machine)
-
-
-def _d_wave_std(n_visible: int, n_hidden: int) -> float:
-    """D-Wave's number as it stands, with bit hidden units too; theirs are spins."""
-    (default,) = (package for package in PACKAGE_DEFAULTS if package.name.startswith("D-Wave"))
-    return float(default.scale(n_visible, n_hidden))
+def _split(name: str) -> tuple[str, str]:
+    """The scheme of a start, and what stands behind it."""
+    way = next((way for way in (OWN, DATA) if name.endswith(way)), "")
+    return name.removesuffix(way), way

@@ -11,6 +11,7 @@ import html
 import io
 import math
 import re
+from collections.abc import Container, Iterable, Sequence
 
 from paramagnet.sweeps.results_table import ResultsTable
 from paramagnet.sweeps.sheet import Line, Lines, Sheet
@@ -61,14 +62,16 @@ def to_markdown(sheet: Sheet) -> str:
     rows = [
         [escape_markdown(label), *(_markdown_cell(lines) for lines in cells)] for label, cells in sheet.rows
     ]
-    table = [
-        [escape_markdown(sheet.corner), *heads],
-        ["---", *("---" if k in sheet.left else "---:" for k in range(len(heads)))],
-        *rows,
-    ]
-    text = "\n".join(f"| {' | '.join(row)} |" for row in table)
+    right = [k + 1 for k in range(len(heads)) if k not in sheet.left]
+    text = pipe_table([escape_markdown(sheet.corner), *heads], rows, right=right)
     notes = "".join(f"\n- {escape_markdown(note)}" for note in sheet.notes)
-    return f"{text}\n{notes and chr(10) + notes.lstrip() + chr(10)}"
+    return f"{text}{notes and chr(10) + notes.lstrip() + chr(10)}"
+
+
+def pipe_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Container[int] = ()) -> str:
+    """A Markdown table of cells that are Markdown already; columns in ``right`` are set to the right."""
+    rule = ["---:" if k in right else "---" for k in range(len(head))]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (head, rule, *rows))
 
 
 def _markdown_cell(lines: Lines) -> str:
@@ -158,8 +161,8 @@ def to_csv(table: ResultsTable) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_HEADING)
     for (start, column), cell in table.cells.items():
-        setting, ours, paper = column.setting, cell.ours, cell.paper
-        printed = ("", "", "") if paper is None else (paper.mean, paper.std, int(paper.best))
+        setting, ours, value = column.setting, cell.ours, cell.reference
+        printed = ("", "", "") if value is None else (value.mean, value.std, int(value.best))
         writer.writerow(
             (
                 table.key, setting.dataset, setting.n_visible, setting.n_hidden, setting.visible,
