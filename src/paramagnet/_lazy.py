@@ -15,9 +15,13 @@ def lazy_exports(
 
     Parameters
     ----------
-    package : the package's ``__name__``
-    module_of : for each public name the submodule that defines it
+    package : str
+        The package's ``__name__``.
+    module_of : dict
+        For each public name the submodule that defines it.
 
+    Notes
+    -----
     Importing the package then costs no more than its own file. A name is imported at its first use and kept.
     """
 

@@ -24,6 +24,15 @@ class Estimate:
 
     With few effective samples the error itself is uncertain: the estimate is then not `trusted`, which its
     text says.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    error : float, default 0.0
+        Its standard error; 0 where it is exact.
+    n_effective : float, optional
+        Effective number of samples behind it.
     """
 
     value: float

@@ -33,6 +33,24 @@ def scheme_std(
 ) -> float:
     """The standard deviation of the weights that a scheme gives for these layers; ``visible_bias`` may be
     `Biases`.
+
+    Parameters
+    ----------
+    scheme : str or Scheme
+        Name of the scheme.
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    visible_bias : float or Biases, default 0.0
+        Bias of all visible units, or a distribution of biases.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+
+    Returns
+    -------
+    float
+        Standard deviation of the initial weights.
     """
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     scale = as_scale(scheme, "scheme")
@@ -69,6 +87,34 @@ def initialize(
     unit is given the mean of a group of points as its pattern (`paramagnet.schemes.Hopfield`).
 
     `draw_machine` takes the same arguments and tells the sigma that was used as well.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    visible_bias : float, str or array_like, default 0.0
+        One number, one per unit, or ``"data"`` for the biases that give each unit the mean of its column of
+        ``data``.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+    scheme : str or Scheme, default "layer-correlation"
+        Name of the scheme that gives the scale of the weights.
+    gain : float, default 1.0
+        Factor on the scale; 0.25 is the paper's beta_max/4.
+    data : array_like, optional
+        Points whose means, and for some schemes more, are used.
+    scale_from : str, default "zero"
+        ``"zero"`` takes the scale of a machine without visible biases, ``"biases"`` that of the biases' own
+        distribution.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the random numbers; None takes a new seed from the operating system.
+
+    Returns
+    -------
+    RBM
+        The machine.
     """
     return draw_machine(
         n_visible,

@@ -85,6 +85,22 @@ def compare_schemes(
 ) -> list[SchemeReport]:
     """Every scheme in the user's unit types, then every package's default in its own (where it has its
     own, with zero biases). ``schemes`` are further ones: classes of the user's, or D-Wave's in these units.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units in the user's own machine.
+    schemes : sequence of str or Scheme, optional
+        Further schemes, by name or as objects.
+
+    Returns
+    -------
+    list of SchemeReport
+        One report per scheme and per package.
     """
     if not isinstance(schemes, (list, tuple)):
         raise ValueError(f"`schemes` must be a list of schemes, got {shown(schemes)}.")

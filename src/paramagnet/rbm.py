@@ -7,6 +7,8 @@ section 2. A layer of Gaussian units adds ``-sum_i ln N(x_i; 0, variance)`` to t
 the density in its variables and, where only ``v`` is Gaussian, ``Z = sum_h exp(c.h + variance |b + w
 h|**2/2)``. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
 machine never changes: training returns a new one.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -36,14 +38,19 @@ class RBM:
 
     Parameters
     ----------
-    weights : array of shape ``(n_visible, n_hidden)``
-    visible_bias, hidden_bias : one number for all units of the layer, or one per unit
-    visible, hidden : the unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or ``"gaussian"`` (real numbers;
-        another variance than 1 with ``pm.gaussian(variance)``)
-    visible_parameters, hidden_parameters : for unit types with further learned numbers (`Unit.parameters`),
-        these by their names: one number for all units of the layer, or one per unit; None takes those that
-        the type starts with
+    weights : array_like
+        Array of shape ``(n_visible, n_hidden)``.
+    visible_bias, hidden_bias : array_like
+        One number for all units of the layer, or one per unit.
+    visible, hidden : str or Unit, optional
+        The unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or ``"gaussian"`` (real numbers; another
+        variance than 1 with ``pm.gaussian(variance)``).
+    visible_parameters, hidden_parameters : dict, optional
+        For unit types with further learned numbers (`Unit.parameters`), these by their names: one number for
+        all units of the layer, or one per unit; None takes those that the type starts with.
 
+    Notes
+    -----
     The arrays are float64, C-ordered, read-only copies of what was passed in.
     """
 

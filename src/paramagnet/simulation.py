@@ -79,10 +79,27 @@ def simulate_layer_correlation(
 
     Parameters
     ----------
-    beta : scales to simulate; None takes twelve around beta_max
-    n_draws : machines; None takes as many as give a few percent within about a minute
-    rng : seed or generator
-    progress : called with the finished fraction
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    visible_bias : float, default 0.0
+        Bias of all visible units.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+    beta : float or array_like, optional
+        Scales to simulate; None takes twelve around beta_max.
+    n_draws : int, optional
+        Machines; None takes as many as give a few percent within about a minute.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    progress : callable, optional
+        Called with the finished fraction.
+
+    Returns
+    -------
+    DisorderAverage
+        Simulated averages with their errors, beside the theory.
     """
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")

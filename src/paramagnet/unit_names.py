@@ -19,10 +19,12 @@ def register_unit(name: str, unit: Unit | Factory) -> None:
 
     Parameters
     ----------
-    name : what stands before the brackets in names such as ``"gaussian(0.5)"``; names are lasting, files
-        hold them
-    unit : the unit itself; or a function that makes it from the text in brackets, which is None where there
-        are none, and raises ValueError where the text is wrong
+    name : str
+        What stands before the brackets in names such as ``"gaussian(0.5)"``; names are lasting, files hold
+        them.
+    unit : Unit or Factory
+        The unit itself; or a function that makes it from the text in brackets, which is None where there are
+        none, and raises ValueError where the text is wrong.
     """
     if not isinstance(name, str) or not _NAMED.fullmatch(name) or "(" in name:
         raise ValueError(f"`name` must be a text without brackets, got {shown(name)}.")

@@ -357,7 +357,18 @@ GAUSSIAN = GaussianUnit()
 
 
 def gaussian(variance: float = 1.0) -> GaussianUnit:
-    """A Gaussian unit of any variance; `GAUSSIAN` is the one of variance 1."""
+    """A Gaussian unit of any variance; `GAUSSIAN` is the one of variance 1.
+
+    Parameters
+    ----------
+    variance : float, default 1.0
+        Variance of the variable, positive.
+
+    Returns
+    -------
+    GaussianUnit
+        The unit.
+    """
     return GaussianUnit(variance)
 
 

@@ -1,4 +1,7 @@
-"""Initial weights compared on one's own data: pairing, the recommendation, the command."""
+"""Initial weights compared on one's own data: pairing, the recommendation, the command.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Susceptibilities against differences of the magnetization, and against the paper's closed formula."""
+"""Susceptibilities against differences of the magnetization, and against the paper's closed formula.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 import itertools
 

@@ -1,4 +1,7 @@
-"""The saddle point: its equations met everywhere, no other solution missed, the free energy stationary."""
+"""The saddle point: its equations met everywhere, no other solution missed, the free energy stationary.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 import itertools
 from functools import cache

@@ -21,7 +21,18 @@ from paramagnet.rbm import RBM, as_rbm
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """The machine of a fitted ``BernoulliRBM``; bits in both layers."""
+    """The machine of a fitted ``BernoulliRBM``; bits in both layers.
+
+    Parameters
+    ----------
+    estimator : sklearn.neural_network.BernoulliRBM
+        A fitted ``BernoulliRBM``.
+
+    Returns
+    -------
+    RBM
+        The machine.
+    """
     names = ("components_", "intercept_visible_", "intercept_hidden_")
     missing = [name for name in names if not hasattr(estimator, name)]
     if missing:
@@ -37,6 +48,20 @@ def to_sklearn(rbm: RBM, *, feature_names: Sequence[str] | None = None, **option
 
     ``options`` are those of its constructor. ``partial_fit`` goes on from it, ``fit`` starts anew.
     ``feature_names`` are the columns of the data frames that it is to see, if any.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    feature_names : sequence of str, optional
+        Columns of the data frames that the estimator is to see, if any.
+    options : object
+        Options of the constructor of ``BernoulliRBM``.
+
+    Returns
+    -------
+    sklearn.neural_network.BernoulliRBM
+        A fitted ``BernoulliRBM``.
     """
     try:
         from sklearn.neural_network import BernoulliRBM
@@ -66,6 +91,28 @@ def warm_start_bernoulli_rbm(
     The weights and biases are those of `initialize` for spin visible and bit hidden units, converted to bits.
     All attributes that ``fit`` sets are set. Train it by ``partial_fit``, with ``batch_size`` points per
     call: ``fit`` would start again from weights of standard deviation 0.01.
+
+    Parameters
+    ----------
+    estimator : sklearn.neural_network.BernoulliRBM
+        A ``BernoulliRBM`` that was not fitted.
+    n_features : int
+        Number of features, which are the visible units.
+    hidden_bias : float, default 0.0
+        Initial bias of the hidden bits.
+    visible_bias : float or array_like, default 0.0
+        Initial bias of the visible spins, one number or one per unit.
+    gain : float, default 1.0
+        Factor on the scale; 0.25 is the paper's beta_max/4.
+    feature_names : sequence of str, optional
+        Columns of the data frames that the estimator is to see, if any.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the random numbers; None takes a new seed from the operating system.
+
+    Returns
+    -------
+    sklearn.neural_network.BernoulliRBM
+        ``estimator`` itself.
     """
     for name in ("n_components", "batch_size", "partial_fit"):
         if not hasattr(estimator, name):

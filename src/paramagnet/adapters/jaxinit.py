@@ -38,15 +38,27 @@ def layer_correlation_normal(
 
     Parameters
     ----------
-    visible, hidden : the unit types, "spin" or "bit". The units of ``log_cosh`` (NetKet's RBM) are spins,
-        those of ``softplus`` are bits.
-    hidden_bias : the bias that the hidden units start with; set it in the framework as well
-    gain : a factor on sigma
-    visible_axis, hidden_axis : where the layers are in ``shape``. The defaults are those of ``nn.Dense``,
-        ``(n_visible, n_hidden)``.
-    batch_axis : axes that count machines; every other axis must be one of the two layers
-    dtype : of the weights where none is passed to the initializer; None takes JAX's default float
+    visible, hidden : str or Unit, optional
+        The unit types, "spin" or "bit". The units of ``log_cosh`` (NetKet's RBM) are spins, those of
+        ``softplus`` are bits.
+    hidden_bias : float, default 0.0
+        The bias that the hidden units start with; set it in the framework as well.
+    gain : float, default 1.0
+        A factor on sigma.
+    visible_axis, hidden_axis : int, optional
+        Where the layers are in ``shape``. The defaults are those of ``nn.Dense``, ``(n_visible, n_hidden)``.
+    batch_axis : int or sequence of int, optional
+        Axes that count machines; every other axis must be one of the two layers.
+    dtype : dtype, optional
+        Type of the weights where none is passed to the initializer; None takes JAX's default float.
 
+    Returns
+    -------
+    callable
+        A function of key, shape and dtype that draws the weights.
+
+    Notes
+    -----
     For complex dtypes ``E|w|**2`` is sigma**2, half of it in either part, as it is with JAX's own.
     """
     visible, hidden = as_unit(visible, "visible"), as_unit(hidden, "hidden")

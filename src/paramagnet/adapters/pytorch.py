@@ -8,6 +8,8 @@
 Weights are laid out as those of ``nn.Linear(n_visible, n_hidden)``, that is ``(n_hidden, n_visible)``, the
 transpose of ``RBM.weights``; ``visible_dim=0`` stands for the other order. Training and likelihoods on
 graphics processors are not here: pass ``device="cuda"`` to `train` and `estimate_log_partition`.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -50,12 +52,23 @@ def layer_correlation_normal_(
 
     Parameters
     ----------
-    weight : tensor of two dimensions
-    visible, hidden : the unit types, "spin" (-1, +1) or "bit" (0, 1)
-    hidden_bias : the bias that all hidden units start from
-    visible_dim : the axis of the visible units: 1 for ``nn.Linear(n_visible, n_hidden).weight``, else 0
-    gain : factor on sigma; 0.25 is the paper's beta_max/4
-    generator : where the random numbers come from; None is torch's global generator
+    weight : torch.Tensor
+        Tensor of two dimensions.
+    visible, hidden : str or Unit, optional
+        The unit types, "spin" (-1, +1) or "bit" (0, 1).
+    hidden_bias : float, default 0.0
+        The bias that all hidden units start from.
+    visible_dim : int, default 1
+        The axis of the visible units: 1 for ``nn.Linear(n_visible, n_hidden).weight``, else 0.
+    gain : float, default 1.0
+        Factor on sigma; 0.25 is the paper's beta_max/4.
+    generator : torch.Generator, optional
+        Where the random numbers come from; None is torch's global generator.
+
+    Returns
+    -------
+    torch.Tensor
+        ``weight`` itself.
     """
     if not isinstance(weight, torch.Tensor):
         raise ValueError(f"`weight` must be a torch.Tensor, got {shown(weight)}.")
@@ -91,6 +104,22 @@ def to_tensors(
     """The parameters of ``rbm`` as tensors of their own: ``weight``, ``visible_bias``, ``hidden_bias``.
 
     With ``visible_dim=1`` they are a state dict of `RBMModule`. None as ``dtype`` is torch's default.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    dtype : torch.dtype, optional
+        Type of the numbers; None takes the framework's default.
+    device : torch.device or str, optional
+        Device of the tensors; None takes the framework's default.
+    visible_dim : int, default 1
+        Axis of the visible units in ``weight``.
+
+    Returns
+    -------
+    dict
+        The tensors by name.
     """
     _check_place(dtype, device)
     dtype = torch.get_default_dtype() if dtype is None else dtype
@@ -115,7 +144,26 @@ def from_tensors(
     hidden: str | Unit = "bit",
     visible_dim: int = 1,
 ) -> RBM:
-    """The machine with these parameters, from any device, dtype and graph."""
+    """The machine with these parameters, from any device, dtype and graph.
+
+    Parameters
+    ----------
+    weight : torch.Tensor
+        Couplings, of two dimensions.
+    visible_bias : torch.Tensor or float
+        Biases of the visible units; one number stands for all.
+    hidden_bias : torch.Tensor or float
+        Biases of the hidden units; one number stands for all.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    visible_dim : int, default 1
+        Axis of the visible units in ``weight``.
+
+    Returns
+    -------
+    RBM
+        The machine.
+    """
     matrix = as_array(weight, "weight")
     if matrix.ndim == 2 and _as_axis(visible_dim) == 1:
         matrix = matrix.T
@@ -131,6 +179,21 @@ class RBMModule(torch.nn.Module):
 
     The gradient of ``module.free_energy(data).mean() - module.free_energy(samples).mean()`` is minus that of
     the log-likelihood, where ``samples`` are states of the machine itself.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+    generator : torch.Generator, optional
+        Source of the random numbers; None is torch's global generator.
+    dtype : torch.dtype, optional
+        Type of the numbers; None takes the framework's default.
+    device : torch.device or str, optional
+        Device of the tensors; None takes the framework's default.
     """
 
     def __init__(

@@ -30,7 +30,18 @@ _MODEL = "BBRBM"  # bits in both layers
 
 
 def from_rbms(parameters: Any) -> RBM:
-    """The machine of a ``BBRBM`` of the package ``rbms``, or of its ``named_parameters()``."""
+    """The machine of a ``BBRBM`` of the package ``rbms``, or of its ``named_parameters()``.
+
+    Parameters
+    ----------
+    parameters : rbms.RBM or dict
+        A ``BBRBM``, or its ``named_parameters()``.
+
+    Returns
+    -------
+    RBM
+        The machine.
+    """
     if not isinstance(parameters, Mapping):
         name = getattr(parameters, "name", None)
         if name != _MODEL or not hasattr(parameters, "named_parameters"):
@@ -61,6 +72,18 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
     """The machine in an archive that ``rbms`` wrote; bits in both layers.
 
     ``update`` is the number of the saved update, None takes the last one.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        An archive that ``rbms`` wrote.
+    update : int, optional
+        Number of the saved update; None takes the last one.
+
+    Returns
+    -------
+    RBM
+        The machine.
     """
     source = as_path(path, "path")
     update = None if update is None else as_count(update, "update", minimum=0)
@@ -85,7 +108,18 @@ def load_rbms(path: str | os.PathLike[str], *, update: int | None = None) -> RBM
 
 
 def rbms_updates(path: str | os.PathLike[str]) -> list[int]:
-    """The updates that an archive of ``rbms`` holds, in order."""
+    """The updates that an archive of ``rbms`` holds, in order.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        An archive that ``rbms`` wrote.
+
+    Returns
+    -------
+    list of int
+        Numbers of the saved updates, in order.
+    """
     source = as_path(path, "path")
     with _open_archive(source) as file:
         return _saved_updates(file, source)
@@ -105,11 +139,22 @@ def save_rbms(
 
     Parameters
     ----------
-    chains : states of the visible units of ``rbm``, ``(n_chains, n_visible)``, for the chains of the archive;
-        None takes 2000 chains drawn uniformly
-    seed : of the random states of torch and NumPy that ``rbms`` asks for when it goes on training; this needs
-        torch. With None they are left out: the machine can be loaded, not trained further.
-    batch_size, gibbs_steps, learning_rate : hyperparameters for that training
+    rbm : RBM
+        The machine.
+    path : str or os.PathLike
+        File to write.
+    chains : array_like, optional
+        States of the visible units of ``rbm``, ``(n_chains, n_visible)``, for the chains of the archive; None
+        takes 2000 chains drawn uniformly.
+    seed : int, optional
+        Seed of the random states of torch and NumPy that ``rbms`` asks for when it goes on training; this
+        needs torch. With None they are left out: the machine can be loaded, not trained further.
+    batch_size : int, default 2000
+        Points per update when the training goes on.
+    gibbs_steps : int, default 100
+        Sweeps per update when the training goes on.
+    learning_rate : float, default 0.01
+        Learning rate when the training goes on.
     """
     h5py = _import_h5py()
     bits = as_rbm(rbm, "rbm").to_bits()

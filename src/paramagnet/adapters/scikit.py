@@ -2,6 +2,8 @@
 
 It follows scikit-learn's conventions (pipelines, searches, cloning, data frames) around the same machine, the
 same initial scale and the same training as everywhere else in paramagnet.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -51,36 +53,59 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     Parameters
     ----------
-    n_components : number of hidden units
-    hidden : type of the hidden units, "bit" or "spin"; the visible ones are spins inside, whatever the data
-    hidden_bias : initial bias of the hidden units. None is 0 for spins and -2.5 for bits, which was better
-        than 0 on the two larger data sets of [Y25]; negative biases make the features sparse.
-    visible_bias : initial bias of the visible units: one number, or "data" for the biases that give the
-        features their means
-    gain : factor on the initial scale
-    learning_rate : of Adam, a number, a `Schedule`, or a function of the index of the update; not used where
-        ``optimizer`` is given
-    batch_size : points per update
-    n_iter : how many times to go through the data
-    weight_decay : ``learning_rate * weight_decay * w`` is taken off the weights at every update
-    gradient : `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no
-        more than about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``
-    optimizer : `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``
-    log_z : how ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
-        than a second, else mAIS
-    threshold : how numbers become two values. "auto" leaves 0/1 and -1/+1 data as they are and binarizes
-        all others at the threshold of Otsu that `fit` learns for each feature; "median" takes medians; a
-        number is the threshold of all features; None raises on anything but 0/1 and -1/+1.
-    random_state : None, an integer or a ``RandomState``, as everywhere in scikit-learn
+    n_components : int, default 256
+        Number of hidden units.
+    hidden : str, default "bit"
+        Type of the hidden units, "bit" or "spin"; the visible ones are spins inside, whatever the data.
+    hidden_bias : float, optional
+        Initial bias of the hidden units. None is 0 for spins and -2.5 for bits, which was better than 0 on
+        the two larger data sets of [Y25]; negative biases make the features sparse.
+    visible_bias : float or str, default "data"
+        Initial bias of the visible units: one number, or "data" for the biases that give the features their
+        means.
+    gain : float, default 1.0
+        Factor on the initial scale.
+    learning_rate : float, Schedule or callable, default 0.005
+        Learning rate of Adam: a number, a `Schedule`, or a function of the index of the update; not used
+        where ``optimizer`` is given.
+    batch_size : int, default 100
+        Points per update.
+    n_iter : int, default 50
+        How many times to go through the data.
+    weight_decay : float, default 0.0
+        ``learning_rate * weight_decay * w`` is taken off the weights at every update.
+    gradient : Gradient, optional
+        `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no more than
+        about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``.
+    optimizer : Optimizer, optional
+        `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
+    log_z : LogZ, optional
+        How ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
+        than a second, else mAIS.
+    threshold : str, float or None, default "auto"
+        How numbers become two values. "auto" leaves 0/1 and -1/+1 data as they are and binarizes all others
+        at the threshold of Otsu that `fit` learns for each feature; "median" takes medians; a number is the
+        threshold of all features; None raises on anything but 0/1 and -1/+1.
+    random_state : int or numpy.random.RandomState, optional
+        None, an integer or a ``RandomState``, as everywhere in scikit-learn.
 
     Attributes
     ----------
-    rbm_ : the trained `paramagnet.RBM`
-    binarizer_ : the `paramagnet.data.Binarizer` that data go through
-    log_partition_ : ``ln Z`` of `rbm_`, an `Estimate`, by ``log_z``; computed once per fit, when first needed
-    score_error_ : the standard error that `log_partition_` gives to `score`, 0 where it is exact
-    n_features_in_, feature_names_in_ : as everywhere in scikit-learn
+    rbm_ : RBM
+        The trained `paramagnet.RBM`.
+    binarizer_ : Binarizer
+        The `paramagnet.data.Binarizer` that data go through.
+    log_partition_ : Estimate
+        ``ln Z`` of `rbm_`, an `Estimate`, by ``log_z``; computed once per fit, when first needed.
+    score_error_ : float
+        The standard error that `log_partition_` gives to `score`, 0 where it is exact.
+    n_features_in_ : int
+        Number of features seen by `fit`.
+    feature_names_in_ : ndarray
+        Names of the features seen by `fit`, if they were strings.
 
+    Notes
+    -----
     `transform` gives ``E[h | v]``. `score` is a log-likelihood, in nats per point of the binarized data.
     """
 

@@ -2,6 +2,8 @@
 
 A threshold ``t`` makes the values ``x > t`` high, all others low. [Y25] section 4 takes Otsu's threshold, per
 feature over the data points for tables and per data point over its pixels for images.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -198,13 +200,26 @@ def fit_binarizer(
 
     Parameters
     ----------
-    method : ``"otsu"``; ``"median"``; a number, which is the threshold; or ``"stochastic"``: each value is
-        drawn, high with the probability ``(x - black)/(white - black)``
-    per : what shares a threshold or a grey range: the values of a ``"feature"``, those of a ``"point"``
-        (found anew for every point), or ``"all"``
-    units : ``"spin"`` or ``"bit"``
-    grey_range : black and white of all values; None takes the extremes of the data
+    data : array_like
+        Numbers, ``(n_points, n_features)``.
+    method : str or float, default "otsu"
+        ``"otsu"``; ``"median"``; a number, which is the threshold; or ``"stochastic"``: each value is drawn,
+        high with the probability ``(x - black)/(white - black)``.
+    per : str, default "feature"
+        What shares a threshold or a grey range: the values of a ``"feature"``, those of a ``"point"`` (found
+        anew for every point), or ``"all"``.
+    units : str or BinaryUnit, default "spin"
+        ``"spin"`` or ``"bit"``.
+    grey_range : tuple of (float, float), optional
+        Black and white of all values; None takes the extremes of the data.
 
+    Returns
+    -------
+    Binarizer
+        The rule.
+
+    Notes
+    -----
     Data that hold nothing but 0 and 1, or -1 and 1, are binary already and keep their meaning. Otherwise a
     constant feature or point becomes low everywhere, with a `ConstantDataWarning`.
     """

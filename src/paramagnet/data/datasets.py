@@ -1,4 +1,7 @@
-"""Data sets ready to learn from: those of [Y25] by name, and the user's own by path."""
+"""Data sets ready to learn from: those of [Y25] by name, and the user's own by path.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 
@@ -101,23 +104,39 @@ def load_dataset(
 
     Parameters
     ----------
-    name : one of the sets of [Y25] section 4, ``"toy"``, ``"drybean"``, ``"ulc"`` (both of its files) and
+    name : str or os.PathLike
+        One of the sets of [Y25] section 4, ``"toy"``, ``"drybean"``, ``"ulc"`` (both of its files) and
         ``"mnist"`` (the training images); ``"mnist-test"``; scikit-learn's ``"digits"``; or the path of a
         file that `read_table` reads. The toy data are [Y25] fig:4BD: the four patterns of 20 spins that are
         constant on each half; 100 points from each with 15 % of the spins flipped, independently.
-    n_points : how many points to select at random; None takes the paper's number (toy 400, drybean 10,000,
-        ulc 500, mnist 3,000), of other data all. The toy patterns share it evenly.
-    units : ``"spin"`` or ``"bit"``, the values of the result
-    binarize : ``"otsu"``, ``"median"``, ``"stochastic"`` or a threshold, see `fit_binarizer`; fitted to the
-        selected points. Data that are binary already stay so.
-    rng : seed or generator of the selection and the draws. None takes a fixed seed, so that the same data
-        come every time. A smaller selection with the same seed is the beginning of a larger one.
-    per : what shares a threshold: ``"feature"``, ``"point"`` or ``"all"``; None takes "point" for images and
-        "feature" for tables, as the paper does
-    label, header : for files, see `read_table`
-    data_dir : a folder with the files of a named set; None takes the folder that PARAMAGNET_DATA names, then
-        the cache, then the network
-    progress : a progress bar for downloads, with ``total``, ``update``, ``reset`` and ``close``
+    n_points : int, optional
+        How many points to select at random; None takes the paper's number (toy 400, drybean 10,000, ulc 500,
+        mnist 3,000), of other data all. The toy patterns share it evenly.
+    units : str or BinaryUnit, default "spin"
+        ``"spin"`` or ``"bit"``, the values of the result.
+    binarize : str or float, default "otsu"
+        ``"otsu"``, ``"median"``, ``"stochastic"`` or a threshold, see `fit_binarizer`; fitted to the selected
+        points. Data that are binary already stay so.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the selection and the draws. None takes a fixed seed, so that the same data come
+        every time. A smaller selection with the same seed is the beginning of a larger one.
+    per : str, optional
+        What shares a threshold: ``"feature"``, ``"point"`` or ``"all"``; None takes "point" for images and
+        "feature" for tables, as the paper does.
+    label : str, int or bool, optional
+        Column of the labels in a file, see `read_table`.
+    header : bool, optional
+        Whether the first line of a file names the columns, see `read_table`.
+    data_dir : str or os.PathLike, optional
+        A folder with the files of a named set; None takes the folder that PARAMAGNET_DATA names, then the
+        cache, then the network.
+    progress : object, optional
+        A progress bar for downloads, with ``total``, ``update``, ``reset`` and ``close``.
+
+    Returns
+    -------
+    Dataset
+        The points, with what is known about them.
     """
     unit = as_binary(units, "units")
     check_method(binarize, "binarize")

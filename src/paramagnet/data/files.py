@@ -30,6 +30,20 @@ def read_data(
     an ``.npz`` is meant if there are several and none is called "data". All other formats, and ``header``,
     are as in `read_table`, but no cell may be missing. Values of NumPy's formats are neither changed nor
     checked.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file.
+    name : str, optional
+        Which array of an ``.npz`` is meant.
+    header : bool, optional
+        Whether the first line of a ``.csv`` names the columns; None finds out.
+
+    Returns
+    -------
+    ndarray
+        Numbers, ``(n_points, n_features)``.
     """
     source = existing_file(path)
     _check_options(None, header, name)
@@ -50,14 +64,25 @@ def read_table(
 
     Parameters
     ----------
-    path : ``.npy`` or ``.npz`` (an array of points; beside it in an ``.npz`` perhaps one called "labels"),
-        ``.csv``, ``.parquet``, ``.arff``, or idx as MNIST has it, gzipped or not
-    label : the name or number of the column with the labels (from 0; -1 is the last); None takes the column
-        called class, label, labels or target, else the only one that holds text; False takes all as data
-    header : whether the first line of a ``.csv`` names the columns; None finds out, and raises where the line
-        holds numbers that may be names, such as years
-    name : which array of an ``.npz``
+    path : str or os.PathLike
+        ``.npy`` or ``.npz`` (an array of points; beside it in an ``.npz`` perhaps one called "labels"),
+        ``.csv``, ``.parquet``, ``.arff``, or idx as MNIST has it, gzipped or not.
+    label : str, int or bool, optional
+        The name or number of the column with the labels (from 0; -1 is the last); None takes the column
+        called class, label, labels or target, else the only one that holds text; False takes all as data.
+    header : bool, optional
+        Whether the first line of a ``.csv`` names the columns; None finds out, and raises where the line
+        holds numbers that may be names, such as years.
+    name : str, optional
+        Which array of an ``.npz``.
 
+    Returns
+    -------
+    Table
+        Numbers, names of the features, and labels.
+
+    Notes
+    -----
     Missing cells become NaN. Infinite numbers are an error. A compressed file that unpacks to more than 1 GiB
     is refused; the environment variable PARAMAGNET_MAX_BYTES sets another limit.
     """

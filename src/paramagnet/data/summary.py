@@ -82,6 +82,16 @@ def log_likelihood_bounds(data: npt.ArrayLike) -> Bounds:
 
     They are ``sum_i [m ln m + (1-m) ln(1-m)]`` with ``m`` the share of the higher value of feature ``i``, and
     ``sum_x p(x) ln p(x)`` with ``p`` the share of the points that equal ``x``.
+
+    Parameters
+    ----------
+    data : array_like
+        Binary points, ``(n_points, n_features)``.
+
+    Returns
+    -------
+    Bounds
+        The log-likelihood of independent features, and the largest possible one, in nats per point.
     """
     table = as_points(data, "data")
     low, high = table.min(), table.max()

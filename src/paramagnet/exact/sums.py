@@ -55,9 +55,19 @@ def log_partition(
 
     Parameters
     ----------
-    n_threads : threads to share the work; the result is the same for any number, bit for bit
-    force : whether to go ahead if more than ten minutes are to be expected
-    progress : called now and then with the fraction that is done
+    rbm : RBM
+        The machine.
+    n_threads : int, default 1
+        Threads to share the work; the result is the same for any number, bit for bit.
+    force : bool, default False
+        Whether to go ahead if more than ten minutes are to be expected.
+    progress : callable, optional
+        Called now and then with the fraction that is done.
+
+    Returns
+    -------
+    float
+        ``ln Z``.
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
@@ -69,6 +79,22 @@ def exact_moments(
 ) -> Moments:
     """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly: averages of units of two values are true to
     1e-9, or the machine is refused. The options are those of `log_partition`.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    n_threads : int, default 1
+        Threads that share the work; the result is the same for any number, bit for bit.
+    force : bool, default False
+        Whether to go ahead if more than ten minutes are to be expected.
+    progress : callable, optional
+        Called now and then with the fraction that is done.
+
+    Returns
+    -------
+    Moments
+        ``ln Z`` and the averages.
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
@@ -91,6 +117,26 @@ def sample_exact(
 
     Hidden states that go with them come from ``rbm.sample_h_given_v``. The other options are those of
     `log_partition`.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    n_samples : int
+        Number of samples.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the random numbers; None takes a new seed from the operating system.
+    n_threads : int, default 1
+        Threads that share the work; the result is the same for any number, bit for bit.
+    force : bool, default False
+        Whether to go ahead if more than ten minutes are to be expected.
+    progress : callable, optional
+        Called now and then with the fraction that is done.
+
+    Returns
+    -------
+    ndarray
+        Visible states, ``(n_samples, n_visible)``.
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     n_samples, generator = as_count(n_samples, "n_samples"), as_generator(rng)

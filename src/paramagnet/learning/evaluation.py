@@ -38,12 +38,20 @@ class LogZ:
 
     Parameters
     ----------
-    method : "exact", "mais", "ais", "reverse-ais" (see `estimate_log_partition`); or "auto", which is "exact"
-        where the sum takes no more than ``seconds`` on one thread, else "mais"
-    seconds : the longest exact sum that "auto" chooses; "exact" is refused above ten minutes, or above this
-        number if it is larger
-    n_samples, n_temperatures, marginalize : of an estimate, see `estimate_log_partition`
-    start : where an estimate starts: "uniform", or "data" for independent units with the means of the data
+    method : str, default "auto"
+        "exact", "mais", "ais", "reverse-ais" (see `estimate_log_partition`); or "auto", which is "exact"
+        where the sum takes no more than ``seconds`` on one thread, else "mais".
+    seconds : float, default 1.0
+        The longest exact sum that "auto" chooses; "exact" is refused above ten minutes, or above this number
+        if it is larger.
+    n_samples : int, default 1000
+        Number of chains of an estimate.
+    n_temperatures : int, default 1000
+        Number of temperatures of an estimate.
+    marginalize : str, default "auto"
+        Layer that an estimate sums out, see `estimate_log_partition`.
+    start : str, default "uniform"
+        Where an estimate starts: "uniform", or "data" for independent units with the means of the data.
     """
 
     method: str = "auto"

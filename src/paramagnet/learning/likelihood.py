@@ -19,9 +19,18 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
 
     Parameters
     ----------
-    data : array ``(n_points, n_visible)`` in the values of the visible units
-    log_partition : ``ln Z`` if it is known, a number or an `Estimate` whose error the result inherits; None
-        computes it exactly
+    rbm : RBM
+        The machine.
+    data : array_like
+        Array ``(n_points, n_visible)`` in the values of the visible units.
+    log_partition : float or Estimate, optional
+        ``ln Z`` if it is known, a number or an `Estimate` whose error the result inherits; None computes it
+        exactly.
+
+    Returns
+    -------
+    Estimate
+        Mean log-likelihood in nats per point, with the error of ``ln Z``.
     """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
     if log_partition is None:

@@ -53,6 +53,17 @@ class Adam:
     m <- beta1 m + (1 - beta1) g          mhat = m / (1 - beta1^t)
     s <- beta2 s + (1 - beta2) g^2        shat = s / (1 - beta2^t)
     direction = mhat / (sqrt(shat) + epsilon)
+
+    Parameters
+    ----------
+    learning_rate : float, Schedule or callable, default 0.001
+        Learning rate: a number, a `Schedule`, or a function of the index of the update.
+    beta1 : float, default 0.9
+        Decay of the average of the gradients.
+    beta2 : float, default 0.999
+        Decay of the average of their squares.
+    epsilon : float, default 1e-08
+        Added to the root of that average.
     """
 
     learning_rate: LearningRate = 1e-3
@@ -83,7 +94,15 @@ class Adam:
 
 @dataclass(frozen=True)
 class SGD:
-    """Gradient ascent, with momentum if wanted: ``u <- momentum u + g``, direction ``u``."""
+    """Gradient ascent, with momentum if wanted: ``u <- momentum u + g``, direction ``u``.
+
+    Parameters
+    ----------
+    learning_rate : float, Schedule or callable
+        Learning rate: a number, a `Schedule`, or a function of the index of the update.
+    momentum : float, default 0.0
+        Share of the former direction that is kept, from 0 to below 1.
+    """
 
     learning_rate: LearningRate
     momentum: float = 0.0

@@ -39,11 +39,16 @@ class Schedule:
 
     Parameters
     ----------
-    kind : "constant", "linear", "cosine" or "step"
-    rate : the learning rate of the first update, positive
-    end : the learning rate from update ``n_updates`` on, zero or positive ("linear", "cosine")
-    factor : what the rate is multiplied by every ``n_updates``, above 0 and at most 1 ("step")
-    n_updates : number of updates; an epoch has one for each batch
+    kind : str
+        "constant", "linear", "cosine" or "step".
+    rate : float
+        The learning rate of the first update, positive.
+    end : float, optional
+        The learning rate from update ``n_updates`` on, zero or positive ("linear", "cosine").
+    factor : float, optional
+        What the rate is multiplied by every ``n_updates``, above 0 and at most 1 ("step").
+    n_updates : int, optional
+        Number of updates; an epoch has one for each batch.
     """
 
     kind: str

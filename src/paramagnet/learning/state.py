@@ -153,7 +153,18 @@ class TrainState:
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> TrainState:
-    """The state that a run left at ``path``; pass it to `train` in place of a machine to go on with it."""
+    """The state that a run left at ``path``; pass it to `train` in place of a machine to go on with it.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File that `TrainState.save` or `train` wrote.
+
+    Returns
+    -------
+    TrainState
+        The state.
+    """
     arrays, metadata = read_arrays(path, _FORMAT)
     try:
         state = _assemble(arrays, json.loads(metadata["state"]))
@@ -217,6 +228,13 @@ class Checkpoint:
     """The file that the state of a run is written to, and how often.
 
     It is written every ``seconds``, at the end, and when an error or an interruption ends the run.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        File that the state is written to.
+    seconds : float, default 60.0
+        Time from one writing to the next.
     """
 
     path: str | os.PathLike[str]

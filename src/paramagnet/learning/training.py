@@ -78,32 +78,52 @@ def train(
 
     Parameters
     ----------
-    rbm : the machine to start from; or a state of an earlier run, to go on with it: the result then equals
-        that of a run that was not interrupted, bit for bit
-    data : array ``(n_points, n_visible)`` in the values of the visible units
-    epochs : how many times to go through the data, those of an earlier run included
-    gradient : `Exact`, `PCD`, `CD`, or a `Gradient` of your own; None is exact where a gradient takes no more
-        than about a second, else `PCD`
-    optimizer : `Adam` or `SGD`, with a number or a `Schedule` as learning rate, or with a function; or an
-        object of your own with ``learning_rate``, ``start`` and ``step``
-    batch_size : points per update; None takes all. Batches are shuffled anew in every epoch, the last one may
-        be smaller.
-    weight_decay : ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases)
-    evaluate : after which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is
-        the start. None takes about fifty.
-    validation : data whose log-likelihood is measured beside that of ``data``
-    log_z : how ``ln Z`` is found for measurements: a `LogZ`, or a function of machine and epoch that returns
-        an `Estimate`. By default it comes with exact gradients; with
-        others it is exact where that takes no more than about a second, else an estimate by mAIS, with its
-        error. Measuring never changes a run, so a resumed one may have another.
-    device : "cpu"; or a device of PyTorch's for sampled gradients and for estimates of ``ln Z``: "cuda",
-        "mps", or "torch:cpu". Exact sums are always made on the processor.
-    rng : seed or generator for the order of the points, and for chains
-    callback : called with the state after every update; it may raise StopIteration to end the run
-    checkpoint : file to keep the state in, or a `Checkpoint`
-    same_schedule : set this when you go on with a state and the learning rate is a function, to confirm that
-        it returns the same rates as in the earlier run: a checkpoint holds only the name of a function.
-        Numbers and `Schedule` are compared, and need no confirmation.
+    rbm : RBM or TrainState
+        The machine to start from; or a state of an earlier run, to go on with it: the result then equals that
+        of a run that was not interrupted, bit for bit.
+    data : array_like
+        Array ``(n_points, n_visible)`` in the values of the visible units.
+    epochs : int
+        How many times to go through the data, those of an earlier run included.
+    gradient : Gradient, optional
+        `Exact`, `PCD`, `CD`, or a `Gradient` of your own; None is exact where a gradient takes no more than
+        about a second, else `PCD`.
+    optimizer : Optimizer, optional
+        `Adam` or `SGD`, with a number or a `Schedule` as learning rate, or with a function; or an object of
+        your own with ``learning_rate``, ``start`` and ``step``.
+    batch_size : int, optional
+        Points per update; None takes all. Batches are shuffled anew in every epoch, the last one may be
+        smaller.
+    weight_decay : float, default 0.0
+        ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases).
+    evaluate : int or sequence of int, optional
+        After which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is the
+        start. None takes about fifty.
+    validation : array_like, optional
+        Data whose log-likelihood is measured beside that of ``data``.
+    log_z : LogZ or callable, optional
+        How ``ln Z`` is found for measurements: a `LogZ`, or a function of machine and epoch that returns an
+        `Estimate`. By default it comes with exact gradients; with others it is exact where that takes no more
+        than about a second, else an estimate by mAIS, with its error. Measuring never changes a run, so a
+        resumed one may have another.
+    device : str, default "cpu"
+        "cpu"; or a device of PyTorch's for sampled gradients and for estimates of ``ln Z``: "cuda", "mps", or
+        "torch:cpu". Exact sums are always made on the processor.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator for the order of the points, and for chains.
+    callback : callable, optional
+        Called with the state after every update; it may raise StopIteration to end the run.
+    checkpoint : str, os.PathLike or Checkpoint, optional
+        File to keep the state in, or a `Checkpoint`.
+    same_schedule : bool, default False
+        Set this when you go on with a state and the learning rate is a function, to confirm that it returns
+        the same rates as in the earlier run: a checkpoint holds only the name of a function. Numbers and
+        `Schedule` are compared, and need no confirmation.
+
+    Returns
+    -------
+    TrainResult
+        The trained machine, the learning curve and the last state.
     """
     keep = _as_checkpoint(checkpoint)
     as_callable(callback, "callback", "the state after every update")
@@ -163,6 +183,42 @@ def training_steps(
     The options are those of `train`. They are checked at once, before the first state is asked for.
     ``before_measuring`` is called with the state before every measurement, so that it can be kept before a
     long one; a run that goes on with such a state measures it first, and yields it.
+
+    Parameters
+    ----------
+    rbm : RBM or TrainState
+        As in `train`.
+    data : array_like
+        As in `train`.
+    epochs : int
+        As in `train`.
+    gradient : Gradient, optional
+        As in `train`.
+    optimizer : Optimizer, optional
+        As in `train`.
+    batch_size : int, optional
+        As in `train`.
+    weight_decay : float, default 0.0
+        As in `train`.
+    evaluate : int or sequence of int, optional
+        As in `train`.
+    validation : array_like, optional
+        As in `train`.
+    log_z : LogZ or callable, optional
+        As in `train`.
+    device : str, default "cpu"
+        As in `train`.
+    rng : int or numpy.random.Generator, optional
+        As in `train`.
+    same_schedule : bool, default False
+        As in `train`.
+    before_measuring : callable, optional
+        Called with the state before every measurement.
+
+    Yields
+    ------
+    TrainState
+        The states, each when it is reached.
     """
     if not isinstance(rbm, (RBM, TrainState)):
         raise ValueError(

@@ -114,17 +114,32 @@ def log_likelihood_trajectory(
 
     Parameters
     ----------
-    states : as from `training_steps`, with any kind of gradient
-    data : array ``(n_points, n_visible)`` in the values of the visible units
-    every : record every so many updates; the first and the last state always
-    validation : data whose log-likelihood is recorded beside that of ``data``
-    n_chains : chains that follow the machine; training does not see them
-    n_steps : parts that an update is cut into, with one sweep each
-    n_temperatures : those of mAIS from the means of ``data``, for starts where ``ln Z`` is not exact
-    restart : updates from one start to the next, at least; a new one is made where ``n_effective`` is below a
-        tenth of the chains. None makes no new start: the error is then that of the whole way.
-    rng : seed or generator
-    n_threads : None takes all cores; ``ln Z`` is the same for any number, bit for bit
+    states : iterable of TrainState
+        States of a run, as from `training_steps`, with any kind of gradient.
+    data : array_like
+        Array ``(n_points, n_visible)`` in the values of the visible units.
+    every : int, default 1
+        Record every so many updates; the first and the last state always.
+    validation : array_like, optional
+        Data whose log-likelihood is recorded beside that of ``data``.
+    n_chains : int, default 1000
+        Chains that follow the machine; training does not see them.
+    n_steps : int, default 5
+        Parts that an update is cut into, with one sweep each.
+    n_temperatures : int, default 1000
+        Temperatures of mAIS from the means of ``data``, for starts where ``ln Z`` is not exact.
+    restart : int or None, default 50
+        Updates from one start to the next, at least; a new one is made where ``n_effective`` is below a tenth
+        of the chains. None makes no new start: the error is then that of the whole way.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    n_threads : int, optional
+        None takes all cores; ``ln Z`` is the same for any number, bit for bit.
+
+    Returns
+    -------
+    Trajectory
+        The log-likelihoods with their errors, one row per recorded update.
     """
     every = as_count(every, "every")
     n_steps = as_count(n_steps, "n_steps")

@@ -113,11 +113,15 @@ def judge_table(
 
     Parameters
     ----------
-    table : the paper's table
-    runs : our runs, by setting and start
-    spreads : the standard deviation over draws of the data of a cell's difference to beta_max, see
-        `dataset_spreads`; None adds nothing to the tolerance
-    n_datasets : how many draws ``spreads`` rests on
+    table : PaperTable
+        The paper's table.
+    runs : dict
+        Our runs, by setting and start.
+    spreads : Spreads, optional
+        The standard deviation over draws of the data of a cell's difference to beta_max, see
+        `dataset_spreads`; None adds nothing to the tolerance.
+    n_datasets : int, default 0
+        How many draws ``spreads`` rests on.
     """
     printed = paper_cells(table.key)
     comparisons, missing, misprints = [], [], []

@@ -3,6 +3,8 @@
 [Y25] section 4, footnote: with S = K = 10,000 in place of the settings of the tables the log-likelihood
 changed by less than 0.1 % on average. A check trains a machine as its run does and measures it with several
 settings.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations

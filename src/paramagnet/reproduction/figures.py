@@ -1,4 +1,7 @@
-"""The paper's figures, and learning curves, from records: what `plots` needs to draw them."""
+"""The paper's figures, and learning curves, from records: what `plots` needs to draw them.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 

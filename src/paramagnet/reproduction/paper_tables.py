@@ -1,4 +1,7 @@
-"""[Y25] section 4, Tables 1 to 9, with our values beside the paper's."""
+"""[Y25] section 4, Tables 1 to 9, with our values beside the paper's.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 

@@ -85,10 +85,14 @@ def make_report(
 
     Parameters
     ----------
-    records : records of any sweeps
-    notes : findings in plain Markdown, put before the tables
-    checks : checks of mAIS
-    figures : whether to draw; needs matplotlib
+    records : sequence of RunRecord
+        Records of any sweeps.
+    notes : str, default ""
+        Findings in plain Markdown, put before the tables.
+    checks : sequence of AnnealingCheck, optional
+        Checks of mAIS against exact sums.
+    figures : bool, default True
+        Whether to draw; needs matplotlib.
     """
     if not records:
         raise ValueError("`records` must hold at least one run, got none.")

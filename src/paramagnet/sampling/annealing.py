@@ -20,6 +20,8 @@ Gaussian units keep their ``p0`` at every ``t``: annealed too, it would make ``Z
 An error is that of the mean weight, ``std(r) / sqrt(S)`` with ``r = w / mean(w)``; the bias is about minus
 half its square. Neither sees a mode of the machine that no chain has found: let ``reverse-ais`` look for
 those.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -69,20 +71,37 @@ def estimate_log_partition(
 
     Parameters
     ----------
-    method : "mais", "ais" or "reverse-ais"; the first two tend to be too low, the last too high
-    n_samples : chains; those of "reverse-ais" are as many as ``samples``, if given
-    n_temperatures : steps from the independent model to the machine
-    schedule : "linear", or the temperatures from 0 to 1 themselves
-    marginalize : the layer to sum out, "hidden" or "visible"; "auto" takes the hidden one, unless it is
-        Gaussian. ("ais" sums none out, and updates this one first.)
-    start : "uniform", or means of the visible units, for an independent model that has them (those of the
-        data)
-    samples : visible states ``(n_samples, n_visible)`` of the machine itself, where "reverse-ais" starts;
-        None draws them exactly, where that is affordable
-    device : "cpu"; or a device of PyTorch's, "cuda", "mps", or "torch:cpu", which has other random numbers
-    rng : seed or generator
-    n_threads : None takes all cores; the result is the same for any number, bit for bit. PyTorch has its own.
-    progress : called now and then with the fraction that is done; what it raises ends the run
+    rbm : RBM
+        The machine.
+    method : str, default "mais"
+        "mais", "ais" or "reverse-ais"; the first two tend to be too low, the last too high.
+    n_samples : int, optional
+        Chains; those of "reverse-ais" are as many as ``samples``, if given.
+    n_temperatures : int, default 1000
+        Steps from the independent model to the machine.
+    schedule : str or array_like, default "linear"
+        "linear", or the temperatures from 0 to 1 themselves.
+    marginalize : str, default "auto"
+        The layer to sum out, "hidden" or "visible"; "auto" takes the hidden one, unless it is Gaussian.
+        ("ais" sums none out, and updates this one first.)
+    start : str or array_like, default "uniform"
+        "uniform", or means of the visible units, for an independent model that has them (those of the data).
+    samples : array_like, optional
+        Visible states ``(n_samples, n_visible)`` of the machine itself, where "reverse-ais" starts; None
+        draws them exactly, where that is affordable.
+    device : str, default "cpu"
+        "cpu"; or a device of PyTorch's, "cuda", "mps", or "torch:cpu", which has other random numbers.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    n_threads : int, optional
+        None takes all cores; the result is the same for any number, bit for bit. PyTorch has its own.
+    progress : callable, optional
+        Called now and then with the fraction that is done; what it raises ends the run.
+
+    Returns
+    -------
+    Estimate
+        ``ln Z`` with its standard error and the effective number of samples.
     """
     as_choice(method, "method", METHODS)
     as_choice(marginalize, "marginalize", ("auto", "hidden", "visible"))

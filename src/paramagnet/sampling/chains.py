@@ -208,12 +208,28 @@ def sample(
 
     Parameters
     ----------
-    start : states to start from, ``(n_samples, n_visible)``; None draws them uniformly
-    clamp : visible units to hold fixed: an array ``(n_visible,)`` or ``(n_samples, n_visible)`` with their
-        values, NaN where a unit is free; for instance to complete an image
-    rng : seed or generator
-    n_threads : None takes all cores; the result is the same for any number, bit for bit
-    progress : called now and then with the fraction that is done
+    rbm : RBM
+        The machine.
+    n_samples : int
+        Number of chains.
+    n_steps : int, default 1000
+        Gibbs sweeps of every chain.
+    start : array_like, optional
+        States to start from, ``(n_samples, n_visible)``; None draws them uniformly.
+    clamp : array_like, optional
+        Visible units to hold fixed: an array ``(n_visible,)`` or ``(n_samples, n_visible)`` with their
+        values, NaN where a unit is free; for instance to complete an image.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    n_threads : int, optional
+        None takes all cores; the result is the same for any number, bit for bit.
+    progress : callable, optional
+        Called now and then with the fraction that is done.
+
+    Returns
+    -------
+    ndarray
+        Visible states, ``(n_samples, n_visible)``.
     """
     n_samples = as_count(n_samples, "n_samples")
     n_steps = as_count(n_steps, "n_steps", minimum=0)

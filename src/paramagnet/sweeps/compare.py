@@ -204,21 +204,46 @@ def compare_initializations(
 
     Parameters
     ----------
-    data : array ``(n_points, n_visible)``, or the path of a file; what is not binary is binarized
-    n_hidden : number of hidden units
-    visible, hidden, hidden_bias : the machine
-    gains : factors on the weights of "layer-correlation"; 1 is the theory's beta_max
-    schemes : other schemes of `initialize`, with gain 1
-    epochs, learning_rate, batch_size : how to learn, with Adam; ``batch_size`` None takes all points at once
-    trials : how often, with other weights and another order of the points
-    held_out : share of the points that are measured but not learned
-    binarize : see `fit_binarizer`
-    log_z : how ``ln Z`` is found, a `LogZ` with the method "auto", "exact" or "mais"; the curves before the
-        last epoch take half of its samples and temperatures
-    seed : of everything random
-    jobs : processes
-    folder : where to keep the records; the same call with the same folder goes on after an interruption
-    callback : called after every run
+    data : array_like, str or os.PathLike
+        Array ``(n_points, n_visible)``, or the path of a file; what is not binary is binarized.
+    n_hidden : int
+        Number of hidden units.
+    visible, hidden : str, optional
+        Types of the units.
+    hidden_bias : float, default 0.0
+        Initial bias of all hidden units.
+    gains : sequence of float, optional
+        Factors on the weights of "layer-correlation"; 1 is the theory's beta_max.
+    schemes : sequence of str, optional
+        Other schemes of `initialize`, with gain 1.
+    epochs : int, default 100
+        How many times to go through the data.
+    trials : int, default 5
+        How often to train each start, with other weights and another order of the points.
+    learning_rate : float, default 0.001
+        Learning rate of Adam.
+    batch_size : int, optional
+        Points per update; None takes all points at once.
+    held_out : float, default 0.0
+        Share of the points that are measured but not learned.
+    binarize : str or float, default "otsu"
+        See `fit_binarizer`.
+    log_z : LogZ, optional
+        How ``ln Z`` is found, a `LogZ` with the method "auto", "exact" or "mais"; the curves before the last
+        epoch take half of its samples and temperatures.
+    seed : int, default 0
+        Seed of everything random.
+    jobs : int, default 1
+        Number of processes.
+    folder : str or os.PathLike, optional
+        Where to keep the records; the same call with the same folder goes on after an interruption.
+    callback : callable, optional
+        Called after every run.
+
+    Returns
+    -------
+    InitializationComparison
+        The starts from the best to the worst, the records and a recommendation.
     """
     share = as_real(held_out, "held_out")
     if not 0.0 <= share < 1.0:

@@ -38,13 +38,17 @@ def merge_stores(
 
     Parameters
     ----------
-    sources : files of records; or folders of them, then ``out`` is a folder too, and files of the same name
-        are put together, those in folders of the folders too
-    out : file or folder to write, replaced at once or not at all. It must not exist, unless it is one of the
-        sources
-    force : whether to replace ``out`` if it exists
-    keep_first : whether to take the record of the file named first where two files disagree about a run; a
-        disagreement is an error otherwise
+    sources : sequence of str or os.PathLike
+        Files of records; or folders of them, then ``out`` is a folder too, and files of the same name are put
+        together, those in folders of the folders too.
+    out : str or os.PathLike
+        File or folder to write, replaced at once or not at all. It must not exist, unless it is one of the
+        sources.
+    force : bool, default False
+        Whether to replace ``out`` if it exists.
+    keep_first : bool, default False
+        Whether to take the record of the file named first where two files disagree about a run; a
+        disagreement is an error otherwise.
     """
     inputs, target = [Path(source) for source in sources], Path(out)
     if not inputs:

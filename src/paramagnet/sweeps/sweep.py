@@ -121,14 +121,25 @@ def run_sweep(
 
     Parameters
     ----------
-    runs : all runs of the sweep; those that are named twice are executed once
-    store : an open store
-    executor : where to execute them; it is left running
-    sweep, table, commit : for the records
-    states : folder for the states of unfinished runs; None takes ``.state`` beside the store, and none where
+    runs : sequence of Run
+        All runs of the sweep; those that are named twice are executed once.
+    store : Store
+        An open store.
+    executor : Executor
+        Where to execute them; it is left running.
+    sweep : str, default ""
+        Name of the sweep, for the records.
+    table : str, default ""
+        Name of the table, for the records.
+    commit : str, default ""
+        Commit of the code, for the records.
+    states : str or pathlib.Path, optional
+        Folder for the states of unfinished runs; None takes ``.state`` beside the store, and none where
         workers do not see the files of this machine. Such workers take the folder of that name of their own.
-    deadline : time (seconds since 1970) after which no run is started, and runs under way are saved
-    callback : called after every record
+    deadline : float, optional
+        Time (seconds since 1970) after which no run is started, and runs under way are saved.
+    callback : callable, optional
+        Called after every record.
     """
     runs = list({run.digest: run for run in runs}.values())  # a specification may name a start twice
     for run in runs:

@@ -11,6 +11,8 @@ which weighs the covariances of unit ``i`` with ``sgn(b_i)``.
 **The rule.** An average over a thousand biases is an average over about thirty: the Gauss rule of the
 biases' own distribution, which integrates polynomials up to degree ``2 k - 1`` exactly with ``k`` points,
 converges geometrically for what the layers ask for, functions that are analytic around the real axis.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ class Biases:
 
     Parameters
     ----------
-    values : the biases, one per unit (or one per group of units)
-    weights : how much each counts; None lets all count the same
+    values : array_like
+        The biases, one per unit (or one per group of units).
+    weights : array_like, optional
+        How much each counts; None lets all count the same.
     """
 
     values: FloatArray

@@ -1,4 +1,7 @@
-"""The ensemble of random machines that the theory is about ([Y25] eqn:initial_RBM)."""
+"""The ensemble of random machines that the theory is about ([Y25] eqn:initial_RBM).
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ depends on whether no layer, one of them or both are of Gaussian units, whose va
 drive without bound (`UnitTheory.quadratic`). `form_of` asks this, and nothing else of the theory does: the
 searches call the methods of the form. A further unit type of bounded variables takes the form `TwoBounded`
 with no change here.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -40,10 +42,16 @@ class Form(ABC):
 
     Attributes
     ----------
-    largest_beta : beyond which no saddle point is found
-    last_beta : at which the scan for a maximum gives up
-    two_phases : whether a second phase may exist beside the one that goes on from small beta
-    transition_value, transition_status : what is reported where the maximum is in closed form
+    largest_beta : float
+        Beyond which no saddle point is found.
+    last_beta : float
+        At which the scan for a maximum gives up.
+    two_phases : bool
+        Whether a second phase may exist beside the one that goes on from small beta.
+    transition_value : float
+        What is reported where the maximum is in closed form.
+    transition_status : str
+        What is reported where the maximum is in closed form.
     """
 
     largest_beta: float = np.inf

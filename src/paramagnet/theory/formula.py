@@ -108,6 +108,18 @@ def beta_max_formula(alpha: Any, c: Any = 0.0) -> Any:
     Arguments broadcast; ``0.05 <= alpha <= 20`` and ``-10 <= c <= 2``. Where replica symmetry is broken at
     beta_max (sparse hidden layers that are much larger than the visible one) a `ReplicaSymmetryWarning` is
     given. Many values take well below a microsecond each; `beta_max` is exact and covers everything.
+
+    Parameters
+    ----------
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible, from 0.05 to 20.
+    c : float or array_like, default 0.0
+        Bias of all hidden units, from -10 to 2.
+
+    Returns
+    -------
+    float or ndarray
+        The ``beta`` of the maximum, in the common shape of the arguments.
     """
     ratio, bias = as_positive(alpha, "alpha"), as_reals(c, "c")
     for values, name, (low, high) in ((ratio, "alpha", ALPHA_RANGE), (bias, "c", BIAS_RANGE)):

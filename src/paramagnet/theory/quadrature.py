@@ -17,6 +17,8 @@ so that neighbouring nodes are ``a h`` apart at the crossing and approach the di
 the Gaussian, away from it. The poles lie at ``Im u`` near ``pi/2``; ``h = 0.2`` and ``s = 0.5`` are good to
 1e-15, and the number of nodes grows as the logarithm of the slope (about 110 for a slope of 200, where equal
 steps take 9,000).
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations

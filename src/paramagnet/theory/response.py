@@ -29,6 +29,8 @@ symmetry says so; `layer_correlation_slope` is what remains.
 then shrinks: ``s`` changes sign, and its maxima lie on both sides of where most happens. `overlap_response`
 keeps ``-dq_v/dc``, the same number for spins: one maximum, which moves steadily with ``c``. It is what
 beta_max maximizes for a Gaussian layer beside a layer of bits.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -76,6 +78,22 @@ def susceptibility(
     eqn:chi_solution).
 
     ``M_v`` and ``M_h`` are the paper's, per unit of the whole machine: ``-df/db`` and ``-df/dc``.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    ndarray
+        The matrix, of shape ``(..., 2, 2)``.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e, v, h = solution.ensemble, solution.visible, solution.hidden
@@ -106,6 +124,22 @@ def layer_correlation(
 ) -> Any:
     """``chi_vh``, the paper's LC up to a factor ([Y25] eqn:layer_correlation, eqn:f_chi_relation):
     exactly zero where a symmetric layer has no bias.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    float or ndarray
+        The layer correlation, in the common shape of the arguments.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     never = np.zeros(np.shape(solution.ensemble.beta), dtype=bool)
@@ -129,6 +163,22 @@ def layer_correlation_slope(
     beta_max (but for a Gaussian layer beside one of bits: `overlap_response`).
 
     With two symmetric layers it is infinite at the transition.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    float or ndarray
+        The derivative, in the common shape of the arguments.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e = solution.ensemble
@@ -151,6 +201,22 @@ def overlap_response(
 
     It does not depend on which value of a spin is called +1. For spin visible units without bias it is
     `layer_correlation_slope`; for a Gaussian visible layer beside one of bits its maximum is beta_max.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    float or ndarray
+        The response, in the common shape of the arguments.
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,5 +247,21 @@ def replica_stability(
 
     It is also an observable: ``(1/n) sum_ij E cov(v_i, h_j)**2 = A K/(1 - A B K)`` with ``K`` the
     product of the two averages.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    float or ndarray
+        The number, in the common shape of the arguments.
     """
     return _plain(stability_number(_solve(beta, alpha, visible, hidden, b, c)))

@@ -11,6 +11,8 @@ gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a brack
 unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive
 substitution ``x <- F(x)``, by contrast, crawls near the spin-glass transition and falls into a 2-cycle
 for strongly negative biases of bit units.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -108,6 +110,24 @@ def solve_saddle_point(
     transition, [Y25] eqn:spin-glass_transition_point), the non-zero one is taken, as in the paper.
     Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is raised, or with
     ``throw=False`` a result returned that says so in ``status``.
+
+    Parameters
+    ----------
+    beta : float or array_like
+        Scale of the weights, which have the variance ``beta**2/(n_visible + n_hidden)``.
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+    throw : bool, default True
+        Whether to raise where the tolerance is not met.
+
+    Returns
+    -------
+    SaddlePoint
+        Order parameters, free energy, residual and status.
     """
     as_flag(throw, "throw")
     ensemble = make_ensemble(beta, alpha, visible=visible, hidden=hidden, b=b, c=c)

@@ -5,6 +5,8 @@ The maximum is the root of ``d ln|chi| / d ln beta``, found to about 1e-12; comp
 would stop at 1e-8. A scan from small ``beta`` upwards makes it the first maximum. What a user should
 know of it beyond the number is kept in `LayerCorrelationMaximum`: how sharp it is, whether the
 replica-symmetric theory is stable there, and, where there is one, the rival at larger ``beta``.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations
@@ -123,6 +125,20 @@ def find_beta_max(
 ) -> LayerCorrelationMaximum:
     """The maximum of the layer correlation of smallest beta, with its curvature, stability and status;
     never raises for want of one.
+
+    Parameters
+    ----------
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    LayerCorrelationMaximum
+        The maximum, with its curvature, stability and status.
     """
     given = make_ensemble(1.0, alpha, visible=visible, hidden=hidden, b=b, c=c, empty=True)
     shape = np.shape(given.alpha)
@@ -192,6 +208,20 @@ def beta_max(
     Where the maximum does not exist a `NoMaximumError` is raised; where it is doubtful a
     `MaximumWarning`, and where the replica-symmetric theory is unstable a `ReplicaSymmetryWarning` is
     given. `find_beta_max` returns the same number with all that is known about it.
+
+    Parameters
+    ----------
+    alpha : float or array_like
+        Ratio of the layer sizes, hidden to visible.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    b, c : float, array_like or Biases, default 0.0
+        Biases of the visible and the hidden units.
+
+    Returns
+    -------
+    float or ndarray
+        The ``beta`` of the maximum, in the common shape of the arguments.
     """
     result = find_beta_max(alpha, visible=visible, hidden=hidden, b=b, c=c)
     judge(result)
@@ -208,6 +238,20 @@ def weight_std(
 ) -> float:
     """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a
     machine without visible biases.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+
+    Returns
+    -------
+    float
+        Standard deviation of the initial weights.
     """
     n = as_count(n_visible, "n_visible")
     m = as_count(n_hidden, "n_hidden")

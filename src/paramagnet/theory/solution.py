@@ -3,6 +3,8 @@
 First one trip around both layers, which the saddle-point equations ask to leave the order parameters
 unchanged (``saddle.py`` states them); then the free energy; then how the layers answer to each other's biases
 (``response.py`` derives the formulas).
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations

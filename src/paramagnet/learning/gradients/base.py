@@ -75,11 +75,15 @@ class Gradient(ABC):
 
     Attributes
     ----------
-    exact : whether `moments` returns the exact averages, which depend on the parameters alone, and ``ln Z``
-        with them; training then uses those of a measurement again for the next update
-    dtype : of the points in a batch
-    largest : norm of the parameters beyond which a run counts as diverged
-    n_threads : threads for the averages over the data; None takes all cores
+    exact : bool
+        Whether `moments` returns the exact averages, which depend on the parameters alone, and ``ln Z`` with
+        them; training then uses those of a measurement again for the next update.
+    dtype : type
+        Type of the points in a batch.
+    largest : float
+        Norm of the parameters beyond which a run counts as diverged.
+    n_threads : int or None
+        Threads for the averages over the data; None takes all cores.
     """
 
     exact: bool = False

@@ -25,6 +25,13 @@ class CD(Gradient):
     """Contrastive divergence: averages over chains that start from the points of each batch.
 
     Fast and biased: what the machine believes far from the data is never seen. ``n_threads`` is as for `PCD`.
+
+    Parameters
+    ----------
+    n_steps : int, default 1
+        Sweeps from the points of a batch.
+    n_threads : int, optional
+        Threads that share the work; None takes all cores. The result is the same bit for bit.
     """
 
     n_steps: int = 1

@@ -1,4 +1,7 @@
-"""Persistent contrastive divergence: chains that go on from update to update."""
+"""Persistent contrastive divergence: chains that go on from update to update.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,17 @@ class PCD(Gradient):
     ``n_chains`` chains start at random and make ``n_relax`` sweeps on the initial machine, then ``n_steps``
     before each update; the defaults are those of [Y25]. ``n_threads`` share the work, None takes all cores;
     the result is the same bit for bit.
+
+    Parameters
+    ----------
+    n_chains : int, default 1000
+        Number of chains.
+    n_steps : int, default 40
+        Sweeps of every chain before each update.
+    n_relax : int, default 500
+        Sweeps on the initial machine before the first update.
+    n_threads : int, optional
+        Threads that share the work; None takes all cores. The result is the same bit for bit.
     """
 
     n_chains: int = 1000

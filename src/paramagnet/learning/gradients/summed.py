@@ -29,6 +29,13 @@ class Exact(Gradient):
 
     ``n_threads`` share the work, with the same result bit for bit; ``force`` allows single gradients of
     more than ten minutes.
+
+    Parameters
+    ----------
+    n_threads : int, default 1
+        Threads that share the work; the result is the same for any number, bit for bit.
+    force : bool, default False
+        Whether to allow single gradients that take more than ten minutes.
     """
 
     n_threads: int = 1
@@ -90,7 +97,24 @@ class GradientArrays:
 
 
 def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> GradientArrays:
-    """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`."""
+    """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    data : array_like
+        Points in the values of the visible units, ``(n_points, n_visible)``.
+    n_threads : int, default 1
+        Threads that share the work; the result is the same for any number, bit for bit.
+    force : bool, default False
+        Whether to go ahead if more than ten minutes are to be expected.
+
+    Returns
+    -------
+    GradientArrays
+        The derivatives by weights, visible biases and hidden biases.
+    """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
     n_threads = as_threads(n_threads)
     as_flag(force, "force")

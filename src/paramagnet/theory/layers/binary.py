@@ -12,6 +12,8 @@ layer through the random weights. With ``k1..k4`` the unit's cumulants there, ``
 the derivatives follow from partial integration ([Y25] eqn:partial_integration) for any unit. For binary
 units they are the paper's ``V = E[k2]``, ``U = E[k1 k2]`` and ``W = dq/dqhat`` ([Y25] appendix B,
 eqn:I_{l.k}-0 to eqn:I_{l.k}-2).
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
 from __future__ import annotations

@@ -142,16 +142,23 @@ class UnitTheory(ABC):
 
     Attributes
     ----------
-    quadratic : whether ``p0(x)`` is the exponential of a square, so that a layer is solved in closed form and
-        the other one may drive its variance without bound; decides the form of the machine (``forms.py``)
-    largest_ratio : of the layer sizes, up to which floats hold the digits that the saddle point needs
-    stretch : ``s``, if the unit is ``sqrt(s)`` times the standard one of its type (`standard`)
-    fixed_self_overlap : ``x**2`` where all values have the same square; None where the self-overlap moves
-    transition_known : whether the transition between symmetric layers is in closed form (``critical_beta`` of
-        the forms): where the variance without field does not depend on the curvature, or as ``1/(1/s - 2 g)``
-    largest_square, largest_variance : bounds of ``x**2`` and of the variance of ``x`` in any field
-    strip : half-width of the strip around the real axis in which cumulants are analytic functions of the
-        bias; None where they are polynomials of degree two at most
+    quadratic : bool
+        Whether ``p0(x)`` is the exponential of a square, so that a layer is solved in closed form and the
+        other one may drive its variance without bound; decides the form of the machine (``forms.py``).
+    largest_ratio : float
+        Of the layer sizes, up to which floats hold the digits that the saddle point needs.
+    stretch : float
+        ``s``, if the unit is ``sqrt(s)`` times the standard one of its type (`standard`).
+    fixed_self_overlap : float or None
+        ``x**2`` where all values have the same square; None where the self-overlap moves.
+    transition_known : bool
+        Whether the transition between symmetric layers is in closed form (``critical_beta`` of the forms):
+        where the variance without field does not depend on the curvature, or as ``1/(1/s - 2 g)``.
+    largest_square, largest_variance : float
+        Bounds of ``x**2`` and of the variance of ``x`` in any field.
+    strip : float or None
+        Half-width of the strip around the real axis in which cumulants are analytic functions of the bias;
+        None where they are polynomials of degree two at most.
     """
 
     quadratic: bool = False
