@@ -420,3 +420,13 @@ def run_block(
             for w in range(held.shape[2]):
                 bits_v[unit, w] = bits_v[unit, w] & ~held[0, unit, w] | held[1, unit, w]
         counts[0] += encode(bits_v, n_parts[0], codes_v, packed_v, n_used, column)
+
+
+@kernel
+def add_sums(packed: Any, terms: Any, factor: float, constant: float, out: Any) -> None:
+    """Add ``factor`` times the sum of the ``terms`` of high units, and ``constant``, for every chain. The
+    sums are float32, in the fixed order.
+    """
+    flat, n_words = packed.reshape(packed.size).view(np.uint16), packed.shape[1]
+    for i in range(out.size):
+        out[i] += factor * np.float64(_sum_high(terms, 0, flat, i * n_words, n_words)) + constant

@@ -165,22 +165,21 @@ def run_chains(
     targets = [target.at(1.0, target.layer.shift, factor) for target in (of_visible, of_hidden)]
     if clamp is not None:
         np.copyto(visible, clamp[1], where=clamp[0])
-    counts = np.zeros((len(visible), 3), np.int64)
+    blocks, n_threads = cut(len(visible), n_sweeps, layers[0].weights.shape, n_threads)
+    counts = np.zeros((len(blocks), 3), np.int64)
     seed, start = address
 
-    def run(rows: slice) -> None:
+    def run(block: int, rows: slice) -> None:
         room = Room(rows.stop - rows.start, of_hidden.tables, of_visible.tables)
         room.enter(visible[rows], layers[0].levels)
         held = _held_bits(None if clamp is None else (clamp[0][rows], clamp[1][rows]), layers[0], room)
         states = (*(pair[0] for pair in (room.packed, room.codes)), room.packed[1], room.codes[1], *room.bits)
         place = (seed, rows.start, start, room.n_chains)
         work = (*room.work, room.counters, room.column)
-        run_block(
-            targets[0], targets[1], room.n_parts, states, held, place, n_sweeps, work, counts[rows.start]
-        )
+        run_block(targets[0], targets[1], room.n_parts, states, held, place, n_sweeps, work, counts[block])
         unpack_states(room.packed[0], layers[0].levels, visible[rows])
 
-    run_cut(run, len(visible), n_sweeps, layers[0].weights.shape, n_threads)
+    run_cut(run, blocks, n_threads)
     total: npt.NDArray[np.int64] = counts.sum(axis=0)
     return total
 
@@ -201,31 +200,31 @@ def _held_bits(
     return held
 
 
-def run_cut(
-    run: Callable[[slice], None],
-    n_chains: int,
-    n_sweeps: int,
-    shape: tuple[int, ...],
-    n_threads: int | None,
-    meter: Meter | None = None,
-) -> None:
-    """Call ``run`` for blocks of chains, on as many threads as the work is worth, which no bit depends on."""
+def cut(
+    n_chains: int, n_sweeps: int, shape: tuple[int, ...], n_threads: int | None
+) -> tuple[list[slice], int]:
+    """Blocks of chains, and as many threads as the work is worth; no bit depends on either."""
     n_words = -(-n_chains // CHAINS)
     work = n_sweeps * n_chains * (LOOK_UP_TIME * shape[0] * shape[1] + DRAW_TIME * sum(shape))
-    n_threads = min(
-        count_cores() if n_threads is None else n_threads, n_words, max(1, int(work / THREAD_TIME))
-    )
+    n_worth = min(n_words, max(1, int(work / THREAD_TIME)))
+    n_threads = min(count_cores() if n_threads is None else n_threads, n_worth)
     n_full = -(-n_words * CHAINS // BLOCK)  # rounded up, then to a multiple of the threads
     n_blocks = -(-n_full // n_threads) * n_threads
     borders = [min(CHAINS * (block * n_words // n_blocks), n_chains) for block in range(n_blocks)]
     borders.append(n_chains)
-    blocks = [slice(start, end) for start, end in itertools.pairwise(borders) if end > start]
+    return [slice(start, end) for start, end in itertools.pairwise(borders) if end > start], n_threads
+
+
+def run_cut(
+    run: Callable[[int, slice], None], blocks: list[slice], n_threads: int, meter: Meter | None = None
+) -> None:
+    """Call ``run(block, rows)`` for every block; ``meter`` is what ``run`` counts its steps with."""
     if n_threads == 1:
-        for rows in blocks:
-            run(rows)
+        for block, rows in enumerate(blocks):
+            run(block, rows)
         return
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(run, rows) for rows in blocks]
+        futures = [pool.submit(run, block, rows) for block, rows in enumerate(blocks)]
         if meter is not None:
             meter.watch(futures)
         for future in futures:

@@ -62,6 +62,11 @@ class SampledLayer:
         """Tables of int16 sums for this layer in the fields of the other; made when first asked for."""
         return make_tables(self.weights)
 
+    @cached_property
+    def fine_tables(self) -> SumTables:
+        """The same with what is left of the sums, for fields to the precision of float32."""
+        return make_tables(self.weights, with_rest=True)
+
     def draw(
         self,
         fields: Float32Array,
