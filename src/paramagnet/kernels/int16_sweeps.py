@@ -113,8 +113,9 @@ def _draw_16(
             total = builder.sitofp(totals[unit], FLOATS)
             least = _odds(builder, call(builder, "llvm.fma.v16f32", FLOATS, slope, total, shift))
             most = builder.fmul(least, width)
-            mantissa = builder.lshr(random[unit], filled(WORDS, 9))
-            mantissa = builder.bitcast(builder.or_(mantissa, filled(WORDS, 0x3F800000)), FLOATS)
+            ones, nine = filled(WORDS, 0x7F), filled(WORDS, 9)  # the exponent of 1, and 23 bits behind it
+            mantissa = call(builder, "llvm.fshr.v16i32", WORDS, ones, random[unit], nine)
+            mantissa = builder.bitcast(mantissa, FLOATS)
             u = builder.fsub(mantissa, filled(FLOATS, 1.0 - 2.0**-24))
             least, most = (call(builder, "llvm.fma.v16f32", FLOATS, u, odds, u) for odds in (least, most))
             sure = builder.fcmp_ordered("<", most, filled(FLOATS, 1.0 - 2.0**-24))
@@ -240,7 +241,7 @@ def _collect(typingctx: Any, bits: Any, first: Any, row: Any, n_units: Any, out:
 @kernel
 def encode(bits: Any, n_parts: int, codes: Any, packed: Any, n_used: int, column: Any) -> int:
     """Codes and packed states of a layer from its bits; returned is how many units of the first ``n_used``
-    chains change. ``column`` has room for 32 numbers.
+    chains change. ``column`` has room for 128 numbers.
     """
     n_chains, n_words = packed.shape
     n_in_part = codes.shape[0] // n_parts
@@ -251,15 +252,18 @@ def encode(bits: Any, n_parts: int, codes: Any, packed: Any, n_used: int, column
         for half in range(n_half):
             at = position * n_chains + STATES * half
             _collect(flat, first * n_half + half, n_half, GROUP, flat_codes, at)
-    parts = packed.view(np.uint16).reshape((n_chains, 4 * n_words))
     n_changed = 0
-    for part in range(4 * n_words):
+    for w in range(n_words):
         for half in range(n_half):
-            _collect(flat, 16 * part * n_half + half, n_half, 16, column, 0)
+            for part in range(4):
+                _collect(flat, (64 * w + 16 * part) * n_half + half, n_half, 16, column, STATES * part)
             for lane in range(STATES):
-                old, new = parts[STATES * half + lane, part], np.uint16(column[lane])
-                n_changed += _count_bits(np.uint64(old ^ new)) if STATES * half + lane < n_used else 0
-                parts[STATES * half + lane, part] = new
+                i, word = STATES * half + lane, np.uint64(column[lane])
+                word |= np.uint64(column[STATES + lane]) << np.uint64(16)
+                word |= np.uint64(column[2 * STATES + lane]) << np.uint64(32)
+                word |= np.uint64(column[3 * STATES + lane]) << np.uint64(48)
+                n_changed += _count_bits(packed[i, w] ^ word) if i < n_used else 0
+                packed[i, w] = word
     return n_changed
 
 

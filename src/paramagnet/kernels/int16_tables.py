@@ -26,7 +26,8 @@ from numba.extending import intrinsic
 from paramagnet.kernels.jit import kernel
 
 GROUP, STATES = 5, 32  # units of a group, and their states
-MOST_IN_PART = 31  # groups: what is left of them adds up to at most 31 * 2**10 < 2**15
+MOST_IN_PART = 54  # groups: a compromise between the price of parts and the number of undecided units
+MOST_IN_FINE_PART = 31  # groups: what is left of them adds up to at most 31 * 2**10 < 2**15
 MOST_PARTS = 511  # sums of all of them stay below 2**24, the whole numbers that float32 holds
 MOST_FINE_PARTS = 31  # with what is left of them, in int32
 SHIFT = 11  # bits of a table's unit: a table has multiples of 2**SHIFT, a second one the rest
@@ -66,7 +67,7 @@ def make_tables(weights: npt.NDArray[np.float32], *, with_rest: bool = False) ->
     """The tables of a layer whose units have the rows of ``weights``."""
     n_units, n_sources = weights.shape
     n_groups = -(-n_sources // GROUP)
-    n_parts = -(-n_groups // MOST_IN_PART)
+    n_parts = -(-n_groups // (MOST_IN_FINE_PART if with_rest else MOST_IN_PART))
     n_in_part = -(-n_groups // n_parts)
     size = -(-n_units // 4) * n_parts * n_in_part * (8 if with_rest else 4) * STATES
     room = np.empty(size + 32, np.int16)

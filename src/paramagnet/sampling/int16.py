@@ -118,7 +118,7 @@ class Room:
             tuple(make(row, tables) for tables in (of_first, of_second))
             for make in (_room_for_packed, _room_for_codes, _room_for_bits)
         )
-        self.counters, self.column = np.empty(row, np.uint64), np.empty(32, np.int16)
+        self.counters, self.column = np.empty(row, np.uint64), np.empty(128, np.uint16)
         self.work = (
             np.empty(4 * max(self.n_parts) * row, np.int16),
             np.empty(4 * row, np.uint32),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from paramagnet.kernels.int16_states import unpack_states
 from paramagnet.kernels.int16_sweeps import add_sums, draw_layer, encode, fill_counters
-from paramagnet.kernels.int16_tables import GROUP, MOST_FINE_PARTS, MOST_IN_PART
+from paramagnet.kernels.int16_tables import GROUP, MOST_FINE_PARTS, MOST_IN_FINE_PART
 from paramagnet.kernels.int16_weights import weigh_layer
 from paramagnet.sampling.int16 import INT16, Room, Target, order_of_sums
 from paramagnet.sampling.layer import Float32Array
@@ -29,7 +29,7 @@ SUMMED, KEPT = 0, 1  # streams of random numbers
 
 def serves(path: _Path, n_samples: int) -> bool:
     """Whether int16 sums are used for so many chains."""
-    fits = path.kept.shift.size <= MOST_FINE_PARTS * MOST_IN_PART * GROUP
+    fits = path.kept.shift.size <= MOST_FINE_PARTS * MOST_IN_FINE_PART * GROUP
     n_steps = len(path.temperatures) - 1
     return fits and order_of_sums((path.kept, path.summed), n_samples, n_steps) == INT16
 
