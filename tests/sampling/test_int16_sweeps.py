@@ -248,6 +248,9 @@ def test_the_order_of_sums_follows_from_sizes_and_from_the_environment(monkeypat
     assert int16.order_of_sums(layers, 1000, 40) == "int16"
     assert int16.order_of_sums(layers, int16.FEWEST_CHAINS - 1, 1000) == "portable"
     assert int16.order_of_sums(layers, int16.FEWEST_CHAINS, 1) == "portable"
+    large = layers_of(machine(200, 100))
+    assert int16.order_of_sums(large, int16.FEWEST_FOR_LARGE - 1, 40) == "portable"
+    assert int16.order_of_sums(large, int16.FEWEST_FOR_LARGE, 40) == "int16"
     gaussian = layers_of(pm.RBM(np.zeros((20, 20)), np.zeros(20), np.zeros(20), visible="gaussian"))
     assert int16.order_of_sums(gaussian, 1000, 40) == "portable"
     monkeypatch.setenv(int16.ENVIRONMENT, "portable")

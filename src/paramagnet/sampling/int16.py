@@ -33,6 +33,8 @@ from paramagnet.sampling.layer import Float32Array, SampledLayer
 ENVIRONMENT = "PARAMAGNET_KERNELS"
 INT16, PORTABLE = "int16", "portable"
 FEWEST_CHAINS = 64  # below, most lanes of the vectors would be empty
+FEWEST_FOR_LARGE = 250  # for layers of many weights: below, changed rows are faster late in training
+SMALL = 2**14  # weights of machines that are not large in this sense
 SWEEPS_FOR_TABLES = 500  # chains times sweeps: below, tables take longer than what they save
 MOST_WEIGHTS = 2**24  # tables take 13 bytes for each
 BLOCK = 1024  # most chains of a block, whose codes stay in the second-level cache
@@ -63,8 +65,14 @@ def order_of_sums(layers: tuple[SampledLayer, SampledLayer], n_chains: int, n_sw
 
     Chains go on bit for bit under the same order only.
     """
+    fewest = FEWEST_CHAINS if layers[0].weights.size <= SMALL else FEWEST_FOR_LARGE
+    return INT16 if n_chains >= fewest and pays(layers, n_chains, n_sweeps) else PORTABLE
+
+
+def pays(layers: tuple[SampledLayer, SampledLayer], n_chains: int, n_sweeps: int) -> bool:
+    """Whether int16 sums can run here, and are faster than full products of the portable kernels."""
     enough = n_chains >= FEWEST_CHAINS and n_chains * n_sweeps >= SWEEPS_FOR_TABLES
-    return INT16 if enough and can_run(layers) else PORTABLE
+    return enough and can_run(layers)
 
 
 def can_run(layers: tuple[SampledLayer, SampledLayer]) -> bool:

@@ -17,7 +17,7 @@ from paramagnet.kernels.int16_states import unpack_states
 from paramagnet.kernels.int16_sweeps import add_sums, draw_layer, encode, fill_counters
 from paramagnet.kernels.int16_tables import GROUP, MOST_FINE_PARTS, MOST_IN_FINE_PART
 from paramagnet.kernels.int16_weights import weigh_layer
-from paramagnet.sampling.int16 import INT16, Room, Target, order_of_sums
+from paramagnet.sampling.int16 import Room, Target, pays
 from paramagnet.sampling.layer import Float32Array
 from paramagnet.units import FloatArray
 
@@ -31,7 +31,7 @@ def serves(path: _Path, n_samples: int) -> bool:
     """Whether int16 sums are used for so many chains."""
     fits = path.kept.shift.size <= MOST_FINE_PARTS * MOST_IN_FINE_PART * GROUP
     n_steps = len(path.temperatures) - 1
-    return fits and order_of_sums((path.kept, path.summed), n_samples, n_steps) == INT16
+    return fits and pays((path.kept, path.summed), n_samples, n_steps)
 
 
 def anneal_block(
