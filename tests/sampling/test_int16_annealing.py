@@ -10,7 +10,10 @@ from paramagnet.kernels.int16_tables import SHIFT, make_tables
 from paramagnet.sampling import annealing, int16, int16_annealing
 from paramagnet.sampling.layer import layers_of
 
-pytestmark = pytest.mark.skipif(not int16.has_instructions(), reason="this processor has no AVX-512BW")
+pytestmark = pytest.mark.skipif(
+    int16.is_forbidden() or not int16.has_instructions(),
+    reason="no AVX-512BW, or portable kernels are asked for",
+)
 PAIRS = [("spin", "bit"), ("bit", "bit"), ("spin", "spin"), ("bit", "spin")]
 
 

@@ -35,8 +35,8 @@ MOST = 32767
 LOG2_E = 1.0 / math.log(2.0)
 EPSILON = 2.0**-24  # of float32: the largest relative error of a rounded result
 POLYNOMIAL = 2.0**-22  # largest relative error of the reference's polynomial for 2**r, rounding included
-CUBIC = 1.6e-4  # the same of the polynomial of third degree
-LARGEST = 60.0  # error of the log-odds from which on every unit is undecided
+CUBIC = 1.6e-4  # the same of the polynomial of third degree: the remainder of interpolation is 1.51e-4
+LARGEST = 30.0  # error of the log-odds from which on every unit is undecided
 CERTAIN = 17.5  # log-odds from which on every uniform number decides alike
 
 FloatArray = npt.NDArray[np.float64]

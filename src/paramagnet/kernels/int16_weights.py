@@ -3,7 +3,7 @@
 A log-weight needs fields to the precision of float32. So a group has two tables, its multiples of
 ``2**SHIFT`` and what is left of them (`paramagnet.kernels.int16_tables`); the sum of both is an int32 number,
 exact, and the log-odds are made of it in float64. Their only error is that of the weights, which were
-rounded to multiples of a unit: at most half a unit for each, a unit being about ``2**-27`` of the sum of
+rounded to multiples of two units: at most a unit for each, a unit being about ``2**-27`` of the sum of
 their absolute values in a part.
 
 The exponentials are float32, to 1e-7 of themselves, as in `paramagnet.kernels.sampling`; sums of their
