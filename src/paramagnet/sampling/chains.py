@@ -45,6 +45,7 @@ from paramagnet.sampling.layer import (
 from paramagnet.units import FloatArray, Unit
 
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
+WORTH_THREADS = 1e7  # chains times weights of a product: below, starting threads takes longer
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
 
 
@@ -127,7 +128,8 @@ def run_sweeps(
     if dense_above is None and order_of_sums(layers, n_chains, n_sweeps) == int16.INT16:
         place = (chains.seed, chains.sweep)
         changed[0] = int16.run_chains(layers, visible, place, n_sweeps, n_threads, clamp)[:2]
-        run_blocks(multiply, n_chains, n_threads)
+        large = n_chains * layers[0].weights.size >= WORTH_THREADS
+        run_blocks(multiply, n_chains, n_threads if large else 1)
     else:
         run_blocks(run, n_chains, n_threads)
     shares = changed.sum(axis=0) / n_chains
