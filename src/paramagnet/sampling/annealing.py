@@ -42,6 +42,7 @@ from paramagnet._progress import Meter, Progress
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import sample_exact
 from paramagnet.rbm import RBM, Rng, as_rbm
+from paramagnet.sampling import int16, int16_annealing
 from paramagnet.sampling.chains import draw_seed
 from paramagnet.sampling.devices import as_engine
 from paramagnet.sampling.layer import Float32Array, SampledLayer, layers_of
@@ -225,8 +226,14 @@ def _run(
 
     ``ends``, if wanted, takes the last states.
     """
-    log_weights = np.zeros(n_samples)
-    meter = None if progress is None else Meter(progress, n_blocks(n_samples), len(path.temperatures) - 1)
+    log_weights, n_steps = np.zeros(n_samples), len(path.temperatures) - 1
+    in_int16 = int16_annealing.serves(path, n_samples)
+    blocks, n_used = int16.cut(n_samples, n_steps, path.kept.weights.shape, n_threads)
+    meter = (
+        None
+        if progress is None
+        else Meter(progress, len(blocks) if in_int16 else n_blocks(n_samples), n_steps)
+    )
 
     def run(block: int, rows: slice) -> None:
         shape = (rows.stop - rows.start, path.kept.shift.size)
@@ -239,11 +246,16 @@ def _run(
         else:
             kept[:] = states[rows]
         tick = None if meter is None else functools.partial(meter.tick, block)
-        last = _anneal_block(path, kept, log_weights[rows], seed, rows.start, tick)
+        anneal = int16_annealing.anneal_block if in_int16 else _anneal_block
+        last = anneal(path, kept, log_weights[rows], seed, rows.start, tick)
         if ends is not None:
             ends[rows] = last
 
-    run_blocks(run, n_samples, n_threads, meter)
+    if in_int16:
+        _ = path.summed.fine_tables, path.kept.tables  # once, before threads ask for them
+        int16.run_cut(run, blocks, n_used, meter)
+    else:
+        run_blocks(run, n_samples, n_threads, meter)
     return log_weights
 
 

@@ -6,6 +6,9 @@ weights; where many have, they are a full product, by tables of the sums of a fe
 (`paramagnet.kernels.lookup`) or, for few chains, a matrix product. All are the same Markov chain, but for
 rounding, which a full product clears away every `REFRESH` sweeps.
 
+Where the processor has AVX-512BW, and chains and sweeps are enough to pay for tables, sweeps are made by sums
+of int16 numbers (`paramagnet.sampling.int16`), in another order of sums.
+
 The same seed gives the same chains bit for bit, whatever the number of threads: a matrix product has other
 last bits for another number of rows or of BLAS threads, so the chains are cut into blocks whose size
 depends on the number of chains alone, and a block runs all its sweeps on one thread with one BLAS thread.
@@ -25,6 +28,8 @@ from paramagnet._parallel import n_blocks, run_blocks
 from paramagnet._progress import Progress
 from paramagnet.kernels.sampling import list_changes
 from paramagnet.rbm import RBM, Rng, as_rbm
+from paramagnet.sampling import int16
+from paramagnet.sampling.int16 import order_of_sums
 from paramagnet.sampling.layer import (
     DENSE_ABOVE,
     HIDDEN,
@@ -40,6 +45,7 @@ from paramagnet.sampling.layer import (
 from paramagnet.units import FloatArray, Unit
 
 REFRESH = 64  # sweeps after which fields are computed afresh: rounding stays below 1e-5 of their scale
+WORTH_THREADS = 1e7  # chains times weights of a product: below, starting threads takes longer
 SWEEPS_AT_A_TIME = 128  # of `sample`, between two looks at who is waiting
 
 
@@ -103,7 +109,8 @@ def run_sweeps(
 
     ``clamp`` holds, for every chain and visible unit, whether it is held fixed, and at which value.
     ``dense_above`` is the share of changed units from which fields are a full product; 0 makes all of them
-    so, None those where that is faster.
+    so, None those where that is faster. The order of sums is that of `order_of_sums`; a share asks for the
+    portable one.
     """
     n_chains, n_hidden = len(chains.visible), layers[1].shift.size
     visible = chains.visible.copy()
@@ -115,7 +122,16 @@ def run_sweeps(
         address = (chains.seed, rows.start, chains.sweep)
         changed[block] = _run_block(layers, visible[rows], fields[rows], address, n_sweeps, held, dense_above)
 
-    run_blocks(run, n_chains, n_threads)
+    def multiply(block: int, rows: slice) -> None:
+        layers[0].multiply(visible[rows], fields[rows], layers[0].room_for_products(rows.stop - rows.start))
+
+    if dense_above is None and order_of_sums(layers, n_chains, n_sweeps) == int16.INT16:
+        place = (chains.seed, chains.sweep)
+        changed[0] = int16.run_chains(layers, visible, place, n_sweeps, n_threads, clamp)[:2]
+        large = n_chains * layers[0].weights.size >= WORTH_THREADS
+        run_blocks(multiply, n_chains, n_threads if large else 1)
+    else:
+        run_blocks(run, n_chains, n_threads)
     shares = changed.sum(axis=0) / n_chains
     shares /= visible.shape[1] * max(n_sweeps, 1), n_hidden * max(n_sweeps - 1, 1)
     visible.setflags(write=False)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
+from paramagnet.kernels.int16_tables import SumTables, make_tables
 from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
 from paramagnet.kernels.sampling import draw, draw_and_list, draw_and_weigh
@@ -55,6 +56,16 @@ class SampledLayer:
     def panels(self) -> Float32Array:
         """The weights in the order in which changed rows are added; made when first asked for."""
         return make_panels(self.weights)
+
+    @cached_property
+    def tables(self) -> SumTables:
+        """Tables of int16 sums for this layer in the fields of the other; made when first asked for."""
+        return make_tables(self.weights)
+
+    @cached_property
+    def fine_tables(self) -> SumTables:
+        """The same with what is left of the sums, for fields to the precision of float32."""
+        return make_tables(self.weights, with_rest=True)
 
     def draw(
         self,
