@@ -35,7 +35,7 @@ def subtract_log_weights(
     energies -= centre * float(own_bias.sum())
     for start in range(0, len(states), block):
         rows = slice(start, start + block)
-        v = states[rows]
+        v = states[rows].astype(np.float64, copy=False)
         size = rows_of_units @ v.T
         size += column
         np.abs(size, out=size)

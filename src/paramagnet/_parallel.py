@@ -8,11 +8,12 @@ from __future__ import annotations
 import _thread
 import itertools
 import os
+import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -48,6 +49,7 @@ def run_tasks(
     waiting = deque(range(n_tasks))
     finished: dict[int, Any] = {}
     failures: list[BaseException] = []
+    gone: list[Any] = []  # the threads that have ended
 
     def take() -> bool:
         try:
@@ -65,6 +67,7 @@ def run_tasks(
             failures.append(failure)
             waiting.clear()
         finally:
+            gone.append(ended)
             ended.release()
 
     # `threading.Thread.start` waits until the new thread runs, which takes as long as a tenth of a small sum.
@@ -82,14 +85,28 @@ def run_tasks(
                 progress(n_done / n_tasks)
     finally:
         waiting.clear()  # after an exception the others stop at the end of their task
-        for ended in others:
-            _wait(ended, idle)
+        _wait_for_all(others, gone, idle)
     if failures:
         raise failures[0]
     for i in range(n_done, n_tasks):
         yield finished.pop(i)
     if progress is not None:
         progress(1.0)
+
+
+def _wait_for_all(others: list[Any], gone: list[Any], idle: Callable[[], None] | None) -> None:
+    """Wait until all threads have ended; what interrupts that is raised afterwards, so that none of them
+    writes into arrays that the caller uses again.
+    """
+    interruption: BaseException | None = None
+    for ended in others:
+        while ended not in gone:
+            try:
+                _wait(ended, idle)
+            except BaseException as error:  # a Ctrl-C, for instance, or one that ``idle`` raises
+                interruption, idle = error, None
+    if interruption is not None:
+        raise interruption
 
 
 def _wait(ended: Any, idle: Callable[[], None] | None) -> None:
@@ -122,10 +139,18 @@ def run_blocks(
     borders = [block * n_chains // count for block in range(count + 1)]
     rows = [slice(start, end) for start, end in itertools.pairwise(borders)]
     n_threads = min(count_cores() if n_threads is None else n_threads, count)
+    with ONE_BLAS_THREAD:
+        run_slices(run, rows, n_threads, meter)
+
+
+def run_slices(
+    run: Callable[[int, slice], None], slices: Sequence[slice], n_threads: int, meter: Meter | None = None
+) -> None:
+    """Call ``run(block, rows)`` for every slice; ``meter`` is what ``run`` counts its steps with."""
 
     def work(block: int) -> None:
         try:
-            run(block, rows[block])
+            run(block, slices[block])
         except Cancelled:  # by what another block, or ``progress``, has raised: the caller sees that
             return
         except BaseException:
@@ -133,17 +158,42 @@ def run_blocks(
                 meter.stop()
             raise
 
-    tasks = [(block,) for block in range(count)]
-    with ONE_BLAS_THREAD:
-        try:
-            for _ in run_tasks(work, tasks, n_threads, idle=None if meter is None else meter.tell):
-                pass
-            if meter is not None and n_threads > 1:
-                meter.tell()
-        except BaseException:
-            if meter is not None:  # it may come from ``progress`` while this thread waits for the others
-                meter.stop()
-            raise
+    tasks = [(block,) for block in range(len(slices))]
+    try:
+        for _ in run_tasks(work, tasks, n_threads, idle=None if meter is None else meter.tell):
+            pass
+        if meter is not None and n_threads > 1:
+            meter.tell()
+    except BaseException:
+        if meter is not None:  # it may come from ``progress`` while this thread waits for the others
+            meter.stop()
+        raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait until the end of the block; they act then.
+
+    Only the main thread gets them: elsewhere nothing is to be done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[tuple[int, Any]] = []
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, lambda received, frame: caught.append((received, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for received, frame in caught:
+            handler = handlers[signal.Signals(received)]
+            if callable(handler):
+                handler(received, frame)
+            elif handler == signal.SIG_DFL:
+                signal.raise_signal(received)
 
 
 class _OneThread(AbstractContextManager[None]):

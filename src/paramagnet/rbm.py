@@ -81,7 +81,7 @@ class RBM:
         n_visible, n_hidden = matrix.shape
         units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
         for name, value in (
-            ("weights", _frozen(matrix)),
+            ("weights", _frozen(matrix, copied=True)),
             ("visible_bias", _frozen(_as_bias(visible_bias, "visible_bias", n_visible))),
             ("hidden_bias", _frozen(_as_bias(hidden_bias, "hidden_bias", n_hidden))),
             ("visible", units[0]),
@@ -275,10 +275,11 @@ class RBM:
             raise ValueError(f"`path` holds no valid machine: {path}. {error}") from None
 
 
-def _frozen(array: FloatArray) -> FloatArray:
-    copy = np.array(array, dtype=np.float64, order="C")
-    copy.setflags(write=False)
-    return copy
+def _frozen(array: FloatArray, copied: bool = False) -> FloatArray:
+    """A read-only copy; of an array that is a copy already, none that is not needed."""
+    frozen = np.ascontiguousarray(array) if copied else np.array(array, dtype=np.float64, order="C")
+    frozen.setflags(write=False)
+    return frozen
 
 
 def _as_bias(value: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
-from paramagnet.kernels.lookup import CHUNK, GROUP, WIDTH, make_room, multiply_states
+from paramagnet.kernels.lookup import (
+    CHUNK,
+    GROUP,
+    WIDTH,
+    fill_codes,
+    fill_codes_across,
+    make_room,
+    multiply_codes,
+    multiply_states,
+)
 from paramagnet.sampling import layer as layer_module
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import layers_of
@@ -98,3 +107,55 @@ def test_where_a_matrix_product_has_to_do(visible, n_visible, n_chains):
     assert layers_of(rbm)[0].room_for_products(n_chains) is None
     large = pm.RBM(np.zeros((500, 100)), np.zeros(500), np.zeros(100))
     assert layers_of(large)[0].room_for_products(250) is not None
+
+
+# Some rows only, transposed weights, transposed states
+
+SHAPES = [(1, 1, 1), (3, 5, 2), (16, 16, 16), (17, 33, 9), (70, 15, 40), (64, 48, 65), (131, 100, 23)]
+
+
+def draw_whole(n_chains, n_units, n_fields, levels):
+    """States, and weights that are whole numbers: their sums are exact."""
+    rng = np.random.default_rng(n_units)
+    states = rng.choice(np.float32(levels), (n_chains, n_units))
+    return states, rng.integers(-50, 50, (n_units, n_fields)).astype(np.float32)
+
+
+@pytest.mark.parametrize(("n_chains", "n_units", "n_fields"), SHAPES)
+@pytest.mark.parametrize("levels", [(0.0, 1.0), (-1.0, 1.0)])
+@pytest.mark.parametrize("across", [False, True])
+def test_two_ranges_of_rows(n_chains, n_units, n_fields, levels, across):
+    states, weights = draw_whole(n_chains, n_units, n_fields, levels)
+    codes, room = make_room(n_chains, n_units)
+    fill_codes(states, np.float32(sum(levels) / 2), codes)
+    given = np.ascontiguousarray(weights.T) if across else weights
+    for cut in {0, 1, n_chains // 3, n_chains}:
+        ranges = (0, cut // 2, cut, n_chains)
+        fields = np.full((n_chains, n_fields), np.nan, np.float32)
+        multiply_codes(codes, ranges, given, across, levels, room, fields)
+        asked = np.r_[0 : cut // 2, cut:n_chains]
+        np.testing.assert_array_equal(fields[asked], states[asked] @ weights)
+        assert np.isnan(np.delete(fields, asked, axis=0)).all()
+
+
+def test_a_row_does_not_depend_on_the_others():
+    rng = np.random.default_rng(3)
+    states, weights = rng.choice(np.float32([0, 1]), (53, 90)), rng.normal(size=(90, 40)).astype(np.float32)
+    codes, room = make_room(53, 90)
+    fill_codes(states, np.float32(0.5), codes)
+    whole, parts = np.empty((2, 53, 40), np.float32)
+    multiply_codes(codes, (0, 53, 53, 53), weights, False, (0.0, 1.0), room, whole)
+    for first, last in [(0, 1), (1, 8), (8, 31), (31, 53)]:
+        multiply_codes(codes, (first, last, last, last), weights, False, (0.0, 1.0), room, parts)
+    np.testing.assert_array_equal(parts, whole)
+
+
+@pytest.mark.parametrize(("n_chains", "n_units"), [(1, 1), (3, 7), (4, 5), (16, 20), (37, 18), (200, 33)])
+def test_codes_of_transposed_states(n_chains, n_units):
+    rng = np.random.default_rng(4)
+    states = rng.choice(np.float32([-1, 1]), (n_chains, n_units))
+    expected, found = make_room(n_units, n_chains)[0], make_room(n_units, n_chains)[0]
+    fill_codes(np.ascontiguousarray(states.T), np.float32(0.0), expected)
+    for first, last in [(0, n_units // 2), (n_units // 2, n_units)]:
+        fill_codes_across(states, first, last, np.float32(0.0), found)
+    np.testing.assert_array_equal(found, expected)

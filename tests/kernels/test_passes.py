@@ -3,7 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paramagnet.kernels.passes import average_parts, follow_adam, scale_and_shift
+from paramagnet.kernels.passes import (
+    average_parts,
+    follow_adam,
+    gather_states,
+    move_biases,
+    move_weights,
+    scale_and_shift,
+    sum_rows,
+)
 from paramagnet.learning.optimizers import Adam
 
 SIZES = [0, 1, 3, 16, 1001]
@@ -60,3 +68,81 @@ def test_products_are_scaled_and_shifted_row_by_row(shape: tuple[int, int], prec
     out = np.full(shape, np.nan)
     scale_and_shift(products, 0.3, shifts, out)
     np.testing.assert_array_equal(out, 0.3 * products.astype(float) + shifts.astype(float)[:, None])
+
+
+# The step of an update with sampled gradients
+
+NONE = np.empty(0)
+RULES = {
+    "ascent": (0.0, 0.0, 0.0, 0.0, 0.0),
+    "momentum": (1.0, 0.7, 0.0, 0.0, 0.0),
+    "adam": (2.0, 0.9, 0.99, 0.4, 1e-8),
+}
+
+
+def take_step(rule, slope, old):
+    """The direction and the new slots by the formulas of the optimizers, in NumPy."""
+    kind, keep_first, keep_second, scale, epsilon = rule
+    if kind == 0.0:
+        return slope, old[1:]
+    if kind == 1.0:
+        velocity = keep_first * old[1] + slope
+        return velocity, (velocity, old[2])
+    first = keep_first * old[1] + (1.0 - keep_first) * slope
+    second = keep_second * old[2] + (1.0 - keep_second) * slope**2
+    return first / (scale * np.sqrt(second) + epsilon), (first, second)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (11, 40)])
+def test_a_step_in_slices(rule, centred, in_place, n, m):
+    """Centred coordinates as in the module of the update: the slope less both offsets, biases corrected."""
+    rng, rate, keep, factor = np.random.default_rng(n), 0.05, 0.98, 3.5
+    size = n * m + m + n
+    old = tuple(np.abs(rng.normal(size=size)) for _ in range(3))
+    gradient = rng.normal(size=(n, m)).astype(np.float32)
+    slope_v, slope_h = rng.normal(size=n), rng.normal(size=m)
+    mu, lam = (rng.normal(size=n), rng.normal(size=m)) if centred else (np.zeros(n), np.zeros(m))
+    slope = gradient - np.outer(mu, slope_h) - np.outer(slope_v, lam)
+    whole = np.concatenate([slope.ravel(), slope_h, slope_v])
+    direction, slots = take_step(rule, whole, old)
+    of_w, of_c, of_b = np.split(direction, [n * m, n * m + m])
+    of_w = of_w.reshape(n, m)
+    moved = [keep * old[0][: n * m] + rate * of_w.ravel()]
+    moved += [old[0][n * m : n * m + m] + rate * (factor * of_c - of_w.T @ mu)]
+    moved += [old[0][n * m + m :] + rate * (of_b - of_w @ lam)]
+
+    kept = tuple(a.copy() for a in old)
+    new = kept if in_place else tuple(np.full(size, np.nan) for _ in range(3))
+    given = kept if in_place else old
+    for array in old:
+        array.setflags(write=False)
+    offsets = (mu, lam, slope_v, slope_h) if centred else (NONE, NONE, NONE, NONE)
+    weights, along, across = np.empty((n, m), np.float32), np.zeros(n), np.zeros(m)
+    settings, norms = (*rule, rate, keep), np.zeros(2)
+    for rows in [(0, n // 3), (n // 3, n)]:
+        part = gradient[slice(*rows)]
+        move_weights(part, rows, settings, offsets, given, new, in_place, weights, (along, across), norms)
+    corrections = (across, along) if centred else (NONE, NONE)
+    move_biases(slope_h.copy(), n * m, factor, corrections[0], settings, given, new, norms)
+    move_biases(slope_v.copy(), n * m + m, 1.0, corrections[1], settings, given, new, norms)
+    np.testing.assert_allclose(new[0], np.concatenate(moved), rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(weights, new[0][: n * m].reshape(n, m).astype(np.float32))
+    for k in range(int(rule[0])):
+        np.testing.assert_allclose(new[1 + k], slots[k], rtol=1e-12)
+    np.testing.assert_allclose(norms, [new[0] @ new[0], whole @ whole], rtol=1e-12)
+
+
+def test_states_of_points_and_sums_of_rows():
+    rng = np.random.default_rng(0)
+    high, chosen = rng.random((9, 5)) < 0.5, np.array([3, 0, 8, 3])
+    out = np.empty((4, 5), np.float32)
+    gather_states(high, chosen, (-1.0, 1.0), out)
+    np.testing.assert_array_equal(out, 2.0 * high[chosen] - 1.0)
+    factors, means = rng.normal(size=4).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32)
+    visible, hidden = np.empty(5), np.empty(3)
+    sum_rows(out, factors, means, visible, hidden)
+    np.testing.assert_allclose(visible, factors.astype(float) @ out, rtol=1e-12)
+    np.testing.assert_allclose(hidden, means.astype(float).sum(axis=0), rtol=1e-12)

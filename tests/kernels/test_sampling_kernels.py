@@ -152,3 +152,30 @@ def test_weights_of_strong_fields_are_finite():
     weights, new = np.zeros(2), np.empty_like(fields)
     sampling.draw_and_weigh(fields, (0.0, 1.0), np.zeros((2, 2)), (0.0, 1.0), (1, 0, 0, 0), new, weights)
     assert weights == pytest.approx([1e4 - 2 * np.log(2.0), 1e30])
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 100, 259, 2049])
+def test_words_of_vectors_are_those_of_single_counters(n_units):
+    """Every unit gets the word of its own address, whatever the length of the layer."""
+    seed, first, sweep, stream, quarter = 2**41 + 7, 5, 9, 1, (n_units + 3) // 4
+    found = np.empty((3, n_units), np.float32)
+    sampling.fill_uniform(found, seed, first, sweep, stream)
+    key = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+    for i in range(3):
+        for j in {0, n_units // 2, n_units - 1}:
+            words = sampling.philox(
+                np.uint32(j % quarter), np.uint32(first + i), np.uint32(sweep), np.uint32(stream), *key
+            )
+            assert found[i, j] == np.float32((int(words[j // quarter]) >> 9) * 2.0**-23 + 2.0**-24)
+
+
+@pytest.mark.parametrize("unit", [BIT, SPIN])
+def test_means_times_factors(unit):
+    rng = np.random.default_rng(1)
+    fields = (20.0 * rng.normal(size=(7, 50))).astype(np.float32)
+    shift, factors = rng.normal(size=50).astype(np.float32), rng.normal(size=7).astype(np.float32)
+    out = np.empty_like(fields)
+    scale = unit.high - unit.low
+    sampling.fill_means(fields, scale, shift, unit.levels, factors, out)
+    expected = factors[:, None] * unit.mean(fields.astype(float) + shift / scale)
+    np.testing.assert_allclose(out, expected, atol=5e-7)

@@ -14,8 +14,8 @@ import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
 LEAVES = {
-    "_arrays", "_checks", "_files", "_lazy", "_log_weights", "_parallel", "_progress", "_registry",
-    "_version",
+    "_arrays", "_checks", "_files", "_lazy", "_log_weights", "_parallel", "_progress", "_recycled",
+    "_registry", "_version",
 }  # fmt: skip
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "_log_weights": set(),
     "_progress": set(),
     "_parallel": set(),
+    "_recycled": set(),
     "_registry": set(),
     "kernels": set(),
     "unit_base": set(),

@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import types
+from numba.core import cgutils
 from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
 from numba.extending import intrinsic
 
 from paramagnet.kernels.jit import kernel
 
 GROUP = 4  # units
-WIDTH = 16  # columns of a panel, a line of the cache
+WIDTH = 16  # columns of a panel: a line of the cache, and the longest register
 CHUNK = 16  # groups: a table of 16 KB
 _STATES = 2**GROUP
 _STRIDE = 4 * WIDTH  # bytes from one state of a group to the next
-_SIDE_BY_SIDE = 4  # sums that grow at a time, which hides the latency of additions
+_CODES_IN_WORD = 4
+_CHAINS = 4  # whose sums grow side by side, which hides the latency of additions
 _TABLE, _ROWS = CHUNK * _STATES * WIDTH, CHUNK * GROUP * WIDTH  # float32 numbers
 _FLOATS = ir.VectorType(ir.FloatType(), WIDTH)
 _INT64, _INT32, _INT8 = ir.IntType(64), ir.IntType(32), ir.IntType(8)
@@ -35,7 +37,7 @@ _INT64, _INT32, _INT8 = ir.IntType(64), ir.IntType(32), ir.IntType(8)
 
 def make_room(n_chains: int, n_units: int) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.float32]]:
     """Room for the codes of so many chains; for the table, rows of the weights, and the sums of a panel."""
-    n_groups = -(-n_units // (GROUP * _SIDE_BY_SIDE)) * _SIDE_BY_SIDE
+    n_groups = -(-n_units // (GROUP * _CODES_IN_WORD)) * _CODES_IN_WORD
     size = _TABLE + _ROWS + n_chains * WIDTH
     room = np.empty(size + WIDTH, np.float32)
     start = -room.ctypes.data // room.itemsize % WIDTH  # on the border of a cache line
@@ -74,14 +76,16 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, index: int, 
 
 
 @intrinsic
-def _fill_group(typingctx: Any, rows: Any, at: Any, table: Any, start: Any, low: Any, step: Any) -> Any:
-    """What a group whose rows begin at the flat index ``at`` adds in each of its states, into the table from
-    the flat index ``start`` on: from the state in which all its units are low, one addition each.
+def _fill_group(
+    typingctx: Any, rows: Any, at: Any, stride: Any, table: Any, start: Any, low: Any, step: Any
+) -> Any:
+    """What a group adds in each of its states, into the table from the flat index ``start`` on: from the
+    state in which all its units are low, one addition each. Its rows of the weights begin at the flat index
+    ``at`` and are ``stride`` apart.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def line(index: int, first: Any, number: int) -> Any:
-            offset = builder.add(first, ir.Constant(_INT64, number * WIDTH))
+        def line(index: int, offset: Any) -> Any:
             pointer = _pointer(context, builder, signature, args, index, offset)
             return builder.bitcast(pointer, _FLOATS.as_pointer())
 
@@ -89,20 +93,25 @@ def _fill_group(typingctx: Any, rows: Any, at: Any, table: Any, start: Any, low:
             single = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), value, ir.Constant(_INT32, 0))
             return builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(_INT32, WIDTH), None))
 
-        parts = [builder.load(line(0, args[1], k), align=_STRIDE) for k in range(GROUP)]
+        low, step = spread(args[5]), spread(args[6])
+        parts, offset = [], args[1]
+        for _ in range(GROUP):
+            parts.append(builder.load(line(0, offset), align=4))
+            offset = builder.add(offset, args[2])
         total = parts[0]
         for part in parts[1:]:
             total = builder.fadd(total, part)
-        sums = [builder.fmul(spread(args[4]), total)]
+        sums = [builder.fmul(low, total)]
         for part in parts:
-            more = builder.fmul(spread(args[5]), part)
+            more = builder.fmul(step, part)
             sums += [builder.fadd(value, more) for value in sums]
         for state, value in enumerate(sums):
-            builder.store(value, line(2, args[3], state), align=_STRIDE)
+            target = line(3, builder.add(args[4], ir.Constant(_INT64, state * WIDTH)))
+            builder.store(value, target, align=_STRIDE)
         return context.get_dummy_value()
 
     count, number = types.int64, types.float32
-    return types.void(rows, count, table, count, number, number), code
+    return types.void(rows, count, count, table, count, number, number), code
 
 
 @kernel
@@ -123,19 +132,29 @@ def _copy_rows(weights: Any, first: int, column: int, n_rows: int, rows: Any) ->
 
 
 @intrinsic
-def _look_up(typingctx: Any, table: Any, codes: Any, first: Any, n_groups: Any, sums: Any, at: Any) -> Any:
-    """Add what ``n_groups`` groups, with the codes from the flat index ``first`` on, look up to the sums from
-    the flat index ``at`` on. These live in registers: this is why it is written in the compiler's own words.
+def _look_up(
+    typingctx: Any, table: Any, codes: Any, places: Any, n_groups: Any, sums: Any, at: Any, stride: Any
+) -> Any:
+    """Add what ``n_groups`` groups of some chains look up, one group after the other, to the chains' sums.
+
+    ``places`` are the flat indices of the codes of `_CHAINS` chains; their sums begin at the flat index
+    ``at`` and are ``stride`` apart. The sums live in registers: this is why it is written in the compiler's
+    own words. Four codes are loaded as one word.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        def point(index: int, offset: Any) -> Any:
-            return _pointer(context, builder, signature, args, index, offset)
+        def point(index: int, offset: Any, kind: Any) -> Any:
+            return builder.bitcast(
+                _pointer(context, builder, signature, args, index, offset), kind.as_pointer()
+            )
 
-        lines = builder.bitcast(point(0, ir.Constant(_INT64, 0)), _INT8.as_pointer())
-        target = builder.bitcast(point(4, args[5]), _FLOATS.as_pointer())
-        zero = ir.Constant(_FLOATS, None)
-        begin = [builder.load(target, align=4), *[zero] * (_SIDE_BY_SIDE - 1)]
+        lines = point(0, ir.Constant(_INT64, 0), _INT8)
+        starts = cgutils.unpack_tuple(builder, args[2], _CHAINS)
+        targets = []
+        for chain in range(_CHAINS):
+            begin = builder.add(args[5], builder.mul(args[6], ir.Constant(_INT64, chain)))
+            targets.append(point(4, begin, _FLOATS))
+        begin = [builder.load(target, align=_STRIDE) for target in targets]
         before = builder.block
         test, body, after = (builder.append_basic_block(name) for name in ("test", "body", "after"))
         builder.branch(test)
@@ -144,24 +163,178 @@ def _look_up(typingctx: Any, table: Any, codes: Any, first: Any, n_groups: Any, 
         builder.cbranch(builder.icmp_signed("<", k, args[3]), body, after)
         builder.position_at_end(body)
         group = builder.gep(lines, [builder.mul(k, ir.Constant(_INT64, _STATES * _STRIDE))])
-        for lane, total in enumerate(running):
-            index = builder.add(args[2], builder.add(k, ir.Constant(_INT64, lane)))
-            distance = builder.zext(builder.load(point(1, index)), _INT64)
-            distance = builder.add(distance, ir.Constant(_INT64, lane * _STATES * _STRIDE))
-            line = builder.bitcast(builder.gep(group, [distance]), _FLOATS.as_pointer())
-            total.add_incoming(begin[lane], before)
-            total.add_incoming(builder.fadd(total, builder.load(line, align=_STRIDE)), body)
+        words = [builder.load(point(1, builder.add(start, k), _INT64), align=2) for start in starts]
+        totals = list(running)
+        for lane in range(_CODES_IN_WORD):
+            for chain, word in enumerate(words):
+                shifted = builder.lshr(word, ir.Constant(_INT64, 16 * lane))
+                distance = builder.and_(shifted, ir.Constant(_INT64, 0xFFFF))
+                offset = ir.Constant(_INT64, lane * _STATES * _STRIDE)
+                line = builder.gep(group, [builder.add(distance, offset)])
+                values = builder.load(builder.bitcast(line, _FLOATS.as_pointer()), align=_STRIDE)
+                totals[chain] = builder.fadd(totals[chain], values)
+        for total, start, end in zip(running, begin, totals, strict=True):
+            total.add_incoming(start, before)
+            total.add_incoming(end, body)
         k.add_incoming(ir.Constant(_INT64, 0), before)
-        k.add_incoming(builder.add(k, ir.Constant(_INT64, _SIDE_BY_SIDE)), body)
+        k.add_incoming(builder.add(k, ir.Constant(_INT64, _CODES_IN_WORD)), body)
         builder.branch(test)
         builder.position_at_end(after)
-        while len(running) > 1:
-            running = [builder.fadd(*pair) for pair in zip(running[::2], running[1::2], strict=True)]
-        builder.store(running[0], target, align=4)
+        for target, total in zip(targets, running, strict=True):
+            builder.store(total, target, align=_STRIDE)
         return context.get_dummy_value()
 
     count = types.int64
-    return types.void(table, codes, count, count, sums, count), code
+    return types.void(table, codes, types.UniTuple(count, _CHAINS), count, sums, count, count), code
+
+
+@intrinsic
+def _transpose(typingctx: Any, source: Any, at: Any, stride: Any, target: Any, to: Any) -> Any:
+    """Write a square of `WIDTH` by `WIDTH` numbers transposed.
+
+    It is read from the flat index ``at`` on in rows that are ``stride`` apart, and written from the flat
+    index ``to`` on in rows that are `WIDTH` apart.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def line(index: int, offset: Any) -> Any:
+            return builder.bitcast(
+                _pointer(context, builder, signature, args, index, offset), _FLOATS.as_pointer()
+            )
+
+        rows = []
+        for k in range(WIDTH):
+            offset = builder.add(args[1], builder.mul(args[2], ir.Constant(_INT64, k)))
+            rows.append(builder.load(line(0, offset), align=4))
+        step = WIDTH // 2
+        while step:  # exchange the halves of ever smaller blocks between pairs of rows
+            pick: list[list[int]] = [[], []]
+            for j in range(WIDTH):
+                upper = bool(j & step)
+                pick[0].append(j - step + WIDTH if upper else j)
+                pick[1].append(j + WIDTH if upper else j + step)
+            masks = [ir.Constant(ir.VectorType(_INT32, WIDTH), p) for p in pick]
+            for k in range(WIDTH):
+                if not k & step:
+                    pair = rows[k], rows[k + step]
+                    rows[k], rows[k + step] = (builder.shuffle_vector(*pair, mask) for mask in masks)
+            step //= 2
+        for k, row in enumerate(rows):
+            offset = builder.add(args[4], ir.Constant(_INT64, k * WIDTH))
+            builder.store(row, line(3, offset), align=4)
+        return context.get_dummy_value()
+
+    count = types.int64
+    return types.void(source, count, count, target, count), code
+
+
+@kernel
+def _copy_columns(weights: Any, first: int, column: int, n_rows: int, rows: Any) -> None:
+    """`_copy_rows` of the transposed weights, read along their own rows."""
+    n_fields, n_units = weights.shape
+    flat = weights.reshape(weights.size)
+    n = min(WIDTH, n_fields - column)
+    n_whole = min(n_rows, n_units - first)
+    if n < WIDTH or n_whole < n_rows:
+        rows[: n_rows * WIDTH] = np.float32(0.0)
+    for j in range(0, n, WIDTH):
+        for k in range(0, n_whole, WIDTH):
+            if j + WIDTH <= n and k + WIDTH <= n_whole:
+                _transpose(flat, (column + j) * n_units + first + k, n_units, rows, k * WIDTH + j)
+            else:
+                for jj in range(j, min(j + WIDTH, n)):
+                    for kk in range(k, min(k + WIDTH, n_whole)):
+                        rows[kk * WIDTH + jj] = weights[column + jj, first + kk]
+
+
+@kernel
+def multiply_codes(
+    codes: Any,
+    ranges: tuple[int, int, int, int],
+    weights: Any,
+    across: bool,
+    levels: tuple[float, float],
+    room: Any,
+    fields: Any,
+) -> None:
+    """``fields[i] = states[i] @ weights`` from the codes of the states; with ``across``, the product with the
+    transposed weights.
+
+    ``ranges`` are the rows ``i``: from the first number to the second, and from the third to the fourth. The
+    bits of a row do not depend on which others are asked for. ``room`` is that of `make_room` for at least
+    as many chains.
+    """
+    n_fields, n_groups = fields.shape[1], codes.shape[1]
+    low, high = np.float32(levels[0]), np.float32(levels[1])
+    table, rows = room[:_TABLE], room[_TABLE : _TABLE + _ROWS]
+    n_first = ranges[1] - ranges[0]
+    n_rows = n_first + ranges[3] - ranges[2]
+    jump = ranges[2] - ranges[1]  # of the index of a row, from the first range to the second
+    sums = room[_TABLE + _ROWS : _TABLE + _ROWS + n_rows * WIDTH]
+    flat_codes, flat_weights = codes.reshape(codes.size), weights.reshape(weights.size)
+    for column in range(0, n_fields, WIDTH):
+        n_columns = min(WIDTH, n_fields - column)
+        sums[:] = np.float32(0.0)
+        for first in range(0, n_groups, CHUNK):
+            n = min(CHUNK, n_groups - first)
+            whole = n_columns == WIDTH and GROUP * (first + n) <= weights.shape[0] and not across
+            if across:
+                _copy_columns(weights, GROUP * first, column, GROUP * n, rows)
+            elif not whole:
+                _copy_rows(weights, GROUP * first, column, GROUP * n, rows)
+            for g in range(n):
+                start = g * _STATES * WIDTH
+                if whole:
+                    at = GROUP * (first + g) * n_fields + column
+                    _fill_group(flat_weights, at, n_fields, table, start, low, high - low)
+                else:
+                    _fill_group(rows, g * GROUP * WIDTH, WIDTH, table, start, low, high - low)
+            base = ranges[0] * n_groups + first
+            for k in range(0, n_rows - _CHAINS + 1, _CHAINS):
+                a, b, c, d = k, k + 1, k + 2, k + 3
+                a += jump if a >= n_first else 0
+                b += jump if b >= n_first else 0
+                c += jump if c >= n_first else 0
+                d += jump if d >= n_first else 0
+                places = (a * n_groups + base, b * n_groups + base, c * n_groups + base, d * n_groups + base)
+                _look_up(table, flat_codes, places, n, sums, k * WIDTH, WIDTH)
+            for k in range(n_rows // _CHAINS * _CHAINS, n_rows):
+                a = (k + (jump if k >= n_first else 0)) * n_groups + base
+                _look_up(table, flat_codes, (a, a, a, a), n, sums, k * WIDTH, 0)
+        for k in range(n_rows):
+            i = ranges[0] + k + (jump if k >= n_first else 0)
+            for j in range(n_columns):
+                fields[i, column + j] = sums[k * WIDTH + j]
+
+
+@kernel
+def fill_codes_across(states: Any, first: int, last: int, middle: Any, codes: Any) -> None:
+    """The codes ``(n_units, n_groups)`` of the transposed states, for the units from ``first`` to ``last``:
+    a group is four chains. Four codes at a time are one word of 64 bits.
+    """
+    n_chains = states.shape[0]
+    words = codes.view(np.uint64)
+    stride, up = np.uint64(_STRIDE), np.uint64(16)
+    n_whole = n_chains // (GROUP * _CODES_IN_WORD)
+    for w in range(n_whole):
+        rows = states[w * GROUP * _CODES_IN_WORD : (w + 1) * GROUP * _CODES_IN_WORD]
+        for j in range(first, last):
+            word = np.uint64(0)
+            for g in range(_CODES_IN_WORD):
+                state = (
+                    np.uint64(rows[4 * g, j] > middle)
+                    | np.uint64(rows[4 * g + 1, j] > middle) << np.uint64(1)
+                    | np.uint64(rows[4 * g + 2, j] > middle) << np.uint64(2)
+                    | np.uint64(rows[4 * g + 3, j] > middle) << np.uint64(3)
+                )
+                word |= (state * stride) << (up * np.uint64(g))
+            words[j, w] = word
+    for g in range(n_whole * _CODES_IN_WORD, -(-n_chains // GROUP)):
+        for j in range(first, last):
+            rest = np.uint32(0)
+            for k in range(min(GROUP, n_chains - GROUP * g)):
+                rest |= np.uint32(states[GROUP * g + k, j] > middle) << np.uint32(k)
+            codes[j, g] = np.uint16(rest * np.uint32(_STRIDE))
 
 
 @kernel
@@ -172,21 +345,5 @@ def multiply_states(
 
     ``codes`` and ``room`` are those of `make_room`.
     """
-    n_chains, n_fields = fields.shape
-    n_groups = codes.shape[1]
-    low, high = np.float32(levels[0]), np.float32(levels[1])
-    table, rows, sums = room[:_TABLE], room[_TABLE : _TABLE + _ROWS], room[_TABLE + _ROWS :]
-    flat_codes = codes.reshape(codes.size)
-    fill_codes(states, np.float32(0.5) * (low + high), codes)
-    for column in range(0, n_fields, WIDTH):
-        sums[:] = np.float32(0.0)
-        for first in range(0, n_groups, CHUNK):
-            n = min(CHUNK, n_groups - first)
-            _copy_rows(weights, GROUP * first, column, GROUP * n, rows)
-            for g in range(n):
-                _fill_group(rows, g * GROUP * WIDTH, table, g * _STATES * WIDTH, low, high - low)
-            for i in range(n_chains):
-                _look_up(table, flat_codes, i * n_groups + first, n, sums, i * WIDTH)
-        for i in range(n_chains):
-            for j in range(min(WIDTH, n_fields - column)):
-                fields[i, column + j] = sums[i * WIDTH + j]
+    fill_codes(states, np.float32(0.5) * (np.float32(levels[0]) + np.float32(levels[1])), codes)
+    multiply_codes(codes, (0, len(states), 0, 0), weights, False, levels, room, fields)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from paramagnet.kernels.jit import kernel
 
 
@@ -55,3 +57,153 @@ def scale_and_shift(products: Any, factor: float, shifts: Any, out: Any) -> None
         shift = shifts[i]
         for j in range(out.shape[1]):
             out[i, j] = factor * products[i, j] + shift
+
+
+@kernel
+def gather_states(high: Any, chosen: Any, levels: tuple[float, float], out: Any) -> None:
+    """The states of the chosen points in float32; ``high`` says which units of which points are high."""
+    low, up = np.float32(levels[0]), np.float32(levels[1])
+    for i in range(chosen.size):
+        row, to = high[chosen[i]], out[i]
+        for j in range(row.size):
+            to[j] = up if row[j] else low
+
+
+@kernel
+def sum_rows(states: Any, factors: Any, means: Any, visible: Any, hidden: Any) -> None:
+    """Sums over the rows: of ``factors[i] * states[i]`` into ``visible``, of ``means[i]`` into ``hidden``."""
+    visible[:] = 0.0
+    hidden[:] = 0.0
+    for i in range(states.shape[0]):
+        row, factor = states[i], np.float64(factors[i])
+        for j in range(row.size):
+            visible[j] += factor * row[j]
+        row = means[i]
+        for j in range(row.size):
+            hidden[j] += row[j]
+
+
+@kernel
+def _find_direction(
+    slope: Any, rule: tuple[float, ...], first: Any, second: Any, new_first: Any, new_second: Any
+) -> None:
+    """The direction in place of the ``slope``, and the new slots.
+
+    ``rule`` is that of `paramagnet.learning.optimizers.fused_rule`.
+    """
+    kind, keep_first, keep_second, scale, epsilon = rule[0], rule[1], rule[2], rule[3], rule[4]
+    if kind == 2.0:
+        for j in range(slope.size):
+            g = slope[j]
+            mean = keep_first * first[j] + (1.0 - keep_first) * g
+            square = keep_second * second[j] + (1.0 - keep_second) * (g * g)
+            new_first[j], new_second[j] = mean, square
+            slope[j] = mean / (scale * math.sqrt(square) + epsilon)
+    elif kind == 1.0:
+        for j in range(slope.size):
+            velocity = keep_first * first[j] + slope[j]
+            new_first[j] = velocity
+            slope[j] = velocity
+
+
+@kernel
+def _move(slope: Any, rate: float, keep: float, before: Any, after: Any, narrow: Any, sizes: Any) -> None:
+    """The parameters of one row, their float32 copies, and their squares added to ``sizes``."""
+    for j in range(slope.size):
+        moved = rate * slope[j] + keep * before[j]
+        after[j] = moved
+        narrow[j] = moved
+        sizes[j] += moved * moved
+
+
+@kernel
+def move_weights(
+    gradient: Any,
+    rows: tuple[int, int],
+    rule: tuple[float, ...],
+    offsets: tuple[Any, Any, Any, Any],
+    old: Any,
+    new: Any,
+    in_place: bool,
+    weights: Any,
+    sums: tuple[Any, Any],
+    norms: Any,
+) -> None:
+    """One step of an optimizer for some rows of the weights: parameters and slots in float64, and the weights
+    once more in float32.
+
+    ``gradient`` holds the slope of these ``rows`` (from the first number to the second). ``rule`` is that of
+    `paramagnet.learning.optimizers.fused_rule`, then the learning rate and the share that weight decay
+    leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; where
+    they are empty it is the gradient itself. The sums of the directions with ``lam`` go to ``sums[0]``, those
+    with ``mu`` to ``sums[1]``. ``old`` and ``new`` are the vectors of parameters and of two slots, which may
+    be empty; where they are the same arrays (``in_place``) a row is copied first, because the compiler makes
+    no vectors of loops whose arrays overlap. ``norms`` are the sum of the squared parameters, and that of
+    the squared slope.
+    """
+    m = gradient.shape[1]
+    mu, lam, of_visible, of_hidden = offsets
+    rate, keep, n_slots = rule[5], rule[6], int(rule[0])
+    slope, sizes, squares = np.empty(m), np.zeros(m), np.zeros(m)
+    room, none = np.empty(3 * m), np.empty(0)
+    for i in range(rows[0], rows[1]):
+        at, end = i * m, (i + 1) * m
+        row, narrow, after = gradient[i - rows[0]], weights[i], new[0][at:end]
+        new_first = new[1][at:end] if n_slots > 0 else none
+        new_second = new[2][at:end] if n_slots > 1 else none
+        for j in range(m):
+            slope[j] = row[j]
+        if mu.size:
+            for j in range(m):
+                slope[j] -= mu[i] * of_hidden[j] + of_visible[i] * lam[j]
+        for j in range(m):  # a sum per column: a sum over columns would be made number by number
+            squares[j] += slope[j] * slope[j]
+        if in_place:
+            for k in range(1 + n_slots):
+                room[k * m : (k + 1) * m] = new[k][at:end]
+            _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
+            _move(slope, rate, keep, room[:m], after, narrow, sizes)
+        else:
+            _find_direction(slope, rule, old[1][at:end], old[2][at:end], new_first, new_second)
+            _move(slope, rate, keep, old[0][at:end], after, narrow, sizes)
+        if mu.size:
+            along, across, total = sums[0], sums[1], 0.0
+            for j in range(m):
+                total += slope[j] * lam[j]
+                across[j] += slope[j] * mu[i]
+            along[i] = total
+    for j in range(m):
+        norms[0] += sizes[j]
+        norms[1] += squares[j]
+
+
+@kernel
+def move_biases(
+    slope: Any,
+    at: int,
+    factor: float,
+    correction: Any,
+    rule: tuple[float, ...],
+    old: Any,
+    new: Any,
+    norms: Any,
+) -> None:
+    """The same step for the biases whose parameters begin at the index ``at``; they do not decay.
+
+    They move by the learning rate times ``factor * direction - correction``; an empty ``correction`` is
+    none. ``slope`` is overwritten. ``old`` and ``new`` may be the same arrays.
+    """
+    n, rate, n_slots = slope.size, rule[5], int(rule[0])
+    none = np.empty(0)
+    new_first = new[1][at : at + n] if n_slots > 0 else none
+    new_second = new[2][at : at + n] if n_slots > 1 else none
+    for j in range(n):
+        norms[1] += slope[j] * slope[j]
+    _find_direction(slope, rule, old[1][at : at + n], old[2][at : at + n], new_first, new_second)
+    before, after = old[0][at : at + n], new[0][at : at + n]
+    for j in range(n):
+        step = factor * slope[j]
+        if correction.size:
+            step -= correction[j]
+        after[j] = rate * step + before[j]
+        norms[0] += after[j] * after[j]

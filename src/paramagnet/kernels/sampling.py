@@ -48,6 +48,7 @@ _C6 = np.float32(0.00015461444724808513)
 _WORD, _CHUNK = 64, 4  # units that are compared, and listed, at a time
 _ALL = np.uint64(2**64 - 1)
 _STATES = ir.VectorType(ir.FloatType(), _WORD)
+_LINE, _SPARE, _BLOCK = 16, 64, 2048  # 32-bit words of a vector, and of four; units drawn at a time
 _LANES = 8
 _UNITS_IN_PRODUCT = 512 * _LANES  # a product of 512 factors of at most 2 is far from overflow
 
@@ -135,18 +136,80 @@ def exp_minus(y: Any) -> Any:
     return p * _as_float(np.int32((np.int32(127) - k) << np.int32(23)))
 
 
+@intrinsic
+def _philox_line(
+    typingctx: Any,
+    unit: Any,
+    chain: Any,
+    sweep: Any,
+    stream: Any,
+    k0: Any,
+    k1: Any,
+    out: Any,
+    at: Any,
+    q: Any,
+) -> Any:
+    """`philox` of the counters of sixteen units from ``unit`` on, all of one chain: their first words go to
+    ``out[at]`` and on, their second ones to ``out[at + q]`` and so forth.
+
+    Written in vectors, because the compiler makes them of a loop around `philox` in some places and not in
+    others. Every 32-bit word has a place of 64 bits, whose upper half may hold anything: products take the
+    lower half, and no instruction is spent on clearing the upper one.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        words, wide = ir.VectorType(ir.IntType(32), _LINE), ir.VectorType(ir.IntType(64), _LINE)
+
+        def constant(value: int) -> Any:
+            return ir.Constant(wide, [value] * _LINE)
+
+        def spread(value: Any) -> Any:
+            empty, zero = ir.Constant(wide, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+            single = builder.insert_element(empty, builder.zext(value, ir.IntType(64)), zero)
+            return builder.shuffle_vector(single, single, ir.Constant(words, None))
+
+        def multiply(value: Any, factor: int) -> tuple[Any, Any]:
+            product = builder.mul(builder.and_(value, constant(2**32 - 1)), constant(factor))
+            return builder.lshr(product, constant(32)), product
+
+        c0 = builder.add(spread(args[0]), ir.Constant(wide, list(range(_LINE))))
+        c1, c2, c3 = (spread(value) for value in args[1:4])
+        keys = [args[4], args[5]]
+        for _ in range(10):
+            (high0, low0), (high1, low1) = multiply(c0, int(_MULTIPLIER_0)), multiply(c2, int(_MULTIPLIER_1))
+            c0, c1, c2, c3 = (
+                builder.xor(builder.xor(high1, c1), spread(keys[0])),
+                low1,
+                builder.xor(builder.xor(high0, c3), spread(keys[1])),
+                low0,
+            )
+            for place, step in enumerate((_WEYL_0, _WEYL_1)):
+                keys[place] = builder.add(keys[place], ir.Constant(ir.IntType(32), int(step)))
+        array = context.make_array(signature.args[6])(context, builder, args[6])
+        offset = args[7]
+        for value in (c0, c1, c2, c3):
+            pointer = builder.bitcast(builder.gep(array.data, [offset]), words.as_pointer())
+            builder.store(builder.trunc(value, words), pointer, align=4)
+            offset = builder.add(offset, args[8])
+        return context.get_dummy_value()
+
+    word, count = types.uint32, types.int64
+    return types.void(word, word, word, word, word, word, out, count, count), code
+
+
 @kernel
-def _fill_words(words: Any, n_units: int, seed: Any, chain: int, sweep: int, stream: int) -> None:
-    """The random words of one chain's layer, ``words[j]`` for unit ``j``."""
+def _fill_words(words: Any, at: int, n_units: int, seed: Any, chain: int, sweep: int, stream: int) -> None:
+    """The random words of one chain's layer, ``words[at + j]`` for unit ``j``; up to 64 words behind them are
+    overwritten, too.
+
+    Lines of sixteen counters are made from the last one to the first: what a line writes beyond the end of
+    its quarter is overwritten by the next quarter's own words.
+    """
     quarter = (n_units + 3) // 4
     k0, k1 = np.uint32(seed), np.uint32(seed >> _HALF_WORD)
     c1, c2, c3 = np.uint32(chain), np.uint32(sweep), np.uint32(stream)
-    for j in range(quarter):
-        a, b, c, d = philox(np.uint32(j), c1, c2, c3, k0, k1)
-        words[j] = a
-        words[quarter + j] = b
-        words[2 * quarter + j] = c
-        words[3 * quarter + j] = d
+    for first in range((quarter - 1) // _LINE * _LINE, -1, -_LINE):
+        _philox_line(np.uint32(first), c1, c2, c3, k0, k1, words, at + first, quarter)
 
 
 @kernel
@@ -160,9 +223,9 @@ def _choose(x: Any, e: Any, word: Any, low: Any, high: Any) -> Any:
 def fill_uniform(out: Any, seed: int, first: int, sweep: int, stream: int) -> None:
     """The uniform numbers behind the draws of `draw` at the same address."""
     n_chains, n_units = out.shape
-    words = np.empty(n_units + 4, np.uint32)
+    words = np.empty(n_units + _SPARE, np.uint32)
     for i in range(n_chains):
-        _fill_words(words, n_units, np.uint64(seed), first + i, sweep, stream)
+        _fill_words(words, 0, n_units, np.uint64(seed), first + i, sweep, stream)
         for j in range(n_units):
             out[i, j] = np.float32(np.int32(words[j] >> np.uint32(9))) * _STEP + _HALF_STEP
 
@@ -193,16 +256,42 @@ def draw(
 ) -> int:
     """Draw the states ``new`` in their ``fields``; return how many differ from ``old``, another array.
 
-    ``address`` is the seed, the index of the first chain, the sweep and the stream.
+    ``address`` is the seed, the index of the first chain, the sweep and the stream. Chains of short layers
+    share a loop, which otherwise would mostly be its scalar end.
     """
     n_chains, n_units = fields.shape
     slope, low, high = np.float32(scale), np.float32(levels[0]), np.float32(levels[1])
-    words = np.empty(n_units + 4, np.uint32)
-    n_changed = 0
-    for i in range(n_chains):
-        _fill_words(words, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
-        n_changed += _draw_row(fields[i], slope, shift, low, high, words, old[i], new[i])
+    seed, n_changed = np.uint64(address[0]), 0
+    block = max(1, min(n_chains, _BLOCK // n_units))
+    words, shifts = np.empty(block * n_units + _SPARE, np.uint32), np.empty(block * n_units, np.float32)
+    for i in range(block):
+        for j in range(n_units):
+            shifts[i * n_units + j] = shift[j]
+    for first in range(0, n_chains, block):
+        end = min(first + block, n_chains)
+        size = (end - first) * n_units
+        for i in range(end - first):
+            _fill_words(words, i * n_units, n_units, seed, address[1] + first + i, address[2], address[3])
+        x, before, after = fields[first:end], old[first:end], new[first:end]
+        n_changed += _draw_row(
+            x.reshape(size), slope, shifts, low, high, words, before.reshape(size), after.reshape(size)
+        )
     return n_changed
+
+
+@kernel
+def fill_means(
+    fields: Any, scale: float, shift: Any, levels: tuple[float, float], factors: Any, out: Any
+) -> None:
+    """The means of the units in their fields, those of chain ``i`` times ``factors[i]``."""
+    n_chains, n_units = fields.shape
+    slope, low, step = np.float32(scale), np.float32(levels[0]), np.float32(levels[1] - levels[0])
+    for i in range(n_chains):
+        row, to, factor = fields[i], out[i], np.float32(factors[i])
+        for j in range(n_units):
+            x = _multiply_add(slope, row[j], shift[j])
+            e = exp_minus(abs(x))
+            to[j] = factor * _multiply_add(step, (_ONE if x >= 0.0 else e) / (_ONE + e), low)
 
 
 @kernel
@@ -251,10 +340,10 @@ def draw_and_list(
     """
     n_chains, n_units = fields.shape
     slope, low, high = np.float32(scale), np.float32(levels[0]), np.float32(levels[1])
-    words = np.empty(n_units + 4, np.uint32)
+    words = np.empty(n_units + _SPARE, np.uint32)
     n_changed, bounds[0] = 0, 0
     for i in range(n_chains):
-        _fill_words(words, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
+        _fill_words(words, 0, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
         n_changed += _draw_row(fields[i], slope, shift, low, high, words, old[i], new[i])
         bounds[2 * i + 1] = _list_rises(old[i], new[i], rows, bounds[2 * i])
         bounds[2 * i + 2] = _list_rises(new[i], old[i], rows, bounds[2 * i + 1])
@@ -327,11 +416,11 @@ def draw_and_weigh(
     n_chains, n_units = fields.shape
     low, high = np.float32(levels[0]), np.float32(levels[1])
     tilt = 0.5 * (levels[1] + levels[0]) / (levels[1] - levels[0])  # centre * field = tilt * x
-    words = np.empty(n_units + 4, np.uint32)
+    words = np.empty(n_units + _SPARE, np.uint32)
     parts = np.ones((3, -(-n_units // _LANES) * _LANES))
     parts[0] = 0.0
     lanes = np.empty((3, _LANES))
     for i in range(n_chains):
-        _fill_words(words, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
+        _fill_words(words, 0, n_units, np.uint64(address[0]), address[1] + i, address[2], address[3])
         _weigh_row(fields[i], scales, shifts, tilt, low, high, words, new[i], parts)
         log_weights[i] += _sum_parts(parts, lanes)

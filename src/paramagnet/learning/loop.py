@@ -7,22 +7,24 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._parallel import ONE_BLAS_THREAD
+from paramagnet._parallel import ONE_BLAS_THREAD, uninterrupted
 from paramagnet.estimates import Estimate
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_estimate
-from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
+from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.moments import data_moments
-from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at
+from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at, step_by
 from paramagnet.learning.resuming import describe
+from paramagnet.learning.sampled_setup import is_compiled, name_order_of_sums
+from paramagnet.learning.sampled_update import OVERWRITTEN_FROM, SampledUpdate
 from paramagnet.learning.state import Record, TrainState
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
 
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
+
+
+Put = Callable[[FloatArray, OptimizerState, GradientState | None], None]  # makes the next state the latest
+Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, Put], Callable[[], float]]
 
 
 class DivergenceError(ArithmeticError):
@@ -52,8 +58,8 @@ class Loop:
     """What stays the same during a run, and how a state follows from the one before."""
 
     layout: Layout
-    points: FloatArray
-    points_and_ones: npt.NDArray[Any]  # float32 where gradients are sampled
+    points: npt.NDArray[Any]  # float64, or int8 where updates are compiled
+    points_and_ones: npt.NDArray[Any] | None  # float32 where gradients are sampled, None if not needed
     held_out: FloatArray | None
     gradient: Gradient
     optimizer: Optimizer
@@ -63,11 +69,21 @@ class Loop:
     log_z: LogZ | LogZOfEpoch = LogZ()  # noqa: RUF009 - it never changes
     engine: TorchEngine | None = None
     before_measuring: Callable[[TrainState], None] | None = None
+    overwrite: bool = False
+    latest: list[TrainState] = field(default_factory=list)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether updates may overwrite the state before, if nobody holds it: for large machines, where the
+        caller takes the last state of the run from ``latest``.
+        """
+        return self.overwrite and self.layout.size >= OVERWRITTEN_FROM
 
     @property
     def settings(self) -> dict[str, str]:
         """What another run must share to go on with a state of this one."""
-        return {
+        sums = {"sums": self.order_of_sums} if self.order_of_sums else {}
+        return sums | {
             "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
             "gradient": describe(self.gradient),
             "optimizer": describe(self.optimizer),
@@ -75,6 +91,18 @@ class Loop:
             "weight_decay": repr(self.weight_decay),
             "device": KERNELS if self.engine is None else self.engine.kind,
         }
+
+    @property
+    def sampled(self) -> Particles | None:
+        """How the compiled update for sampled gradients samples; None where updates are made by averages."""
+        compiled = is_compiled(self.gradient, self.layout, self.engine)
+        return self.gradient.particles() if compiled else None
+
+    @property
+    def order_of_sums(self) -> str | None:
+        """The name of the order in which sampled gradients are summed; None where it never changed."""
+        particles = self.sampled
+        return None if particles is None else name_order_of_sums(self.layout, particles, self.batch_size)
 
     @property
     def means(self) -> FloatArray | None:
@@ -97,8 +125,10 @@ class Loop:
         state = replace(state, gradient_state=kept, seconds=time.perf_counter() - began)
         if 0 in self.evaluated:
             state, model = self.measured(state, math.nan)
-        yield state
-        yield from self.steps(state, epochs, model)
+        self.latest[:] = [state]
+        del state
+        yield self.latest[0]
+        yield from self.steps(epochs, model)
 
     def resumed(self, state: TrainState, epochs: int) -> Iterator[TrainState]:
         """The steps from a state of an earlier run; first the state itself with the measurement that it was
@@ -107,62 +137,109 @@ class Loop:
         model = None
         measured = {record.epoch for record in state.records}
         due = state.batch == 0 and state.epoch in self.evaluated and state.epoch not in measured
+        self.latest[:] = [state]
         if due and self.before_measuring is not None:
             state, model = self.measured(state, math.nan)
+            self.latest[:] = [state]
             yield state
-        yield from self.steps(state, epochs, model)
+        del state
+        yield from self.steps(epochs, model)
 
-    def steps(self, state: TrainState, epochs: int, model: Model | None) -> Iterator[TrainState]:
-        """The states after ``state``, one per update; ``model`` are its exact averages, if known.
+    def steps(self, epochs: int, model: Model | None) -> Iterator[TrainState]:
+        """The states after the latest, one per update; ``model`` are its exact averages, if known.
 
-        An epoch that is measured needs exact averages at its end. The next update uses them again.
+        An epoch that is measured needs exact averages at its end. The next update uses them again. Where
+        states may be overwritten, no name stays bound to one from one update to the next.
         """
-        gradient, layout, engine, threads = self.gradient, self.layout, self.engine, self.threads
-        checked = False
+        latest, advance, checked = self.latest, self.way_to_advance(), False
         rng = np.random.Generator(np.random.PCG64())
-        rng.bit_generator.state = state.rng_state
+        rng.bit_generator.state = latest[0].rng_state
         n_batches = -(-len(self.points) // self.batch_size)
-        for epoch in range(state.epoch, epochs):
-            order = state.order
+        for epoch in range(latest[0].epoch, epochs):
+            order = latest[0].order
             if n_batches > 1 and order is None:
                 order = rng.permutation(len(self.points))
             rng_state = dict(rng.bit_generator.state)
-            for batch in range(state.batch, n_batches):
+            for batch in range(latest[0].batch, n_batches):
                 began = time.perf_counter()
-                points = self.batch(order, batch)
                 ended = batch + 1 == n_batches
-                try:
-                    with threads:
-                        if model is None:
-                            model = gradient.moments(
-                                layout, state.parameters, points[:, :-1], state.gradient_state, engine
-                            )
-                        kept, (average, _) = model
-                        parameters, optimizer_state, slope = self.update(state, points, average)
+                before = None if self.overwrites else latest[0]
+
+                def put(
+                    parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None
+                ) -> None:
+                    nonlocal checked
+                    state = latest[0]
                     if not checked:
                         check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
                         checked = True
-                    model = None
-                    following = TrainState(
-                        layout=layout,
+                    latest[0] = TrainState(
+                        layout=self.layout,
                         parameters=parameters,
                         optimizer_state=optimizer_state,
-                        epoch=epoch + 1 if ended else epoch,
-                        batch=0 if ended else batch + 1,
-                        order=None if ended else order,
-                        rng_state=rng_state,
+                        epoch=epoch + 1 if ended else epoch,  # noqa: B023 - it is called at once
+                        batch=0 if ended else batch + 1,  # noqa: B023
+                        order=None if ended else order,  # noqa: B023
+                        rng_state=rng_state,  # noqa: B023
                         records=state.records,
-                        seconds=state.seconds + time.perf_counter() - began,
+                        seconds=state.seconds + time.perf_counter() - began,  # noqa: B023
                         settings=state.settings,
                         gradient_state=kept,
                     )
+
+                try:
+                    norm = advance(order, batch, model, put)
+                    model = None
                     if ended and epoch + 1 in self.evaluated:
-                        following, model = self.measured(following, float(np.linalg.norm(slope)))
+                        latest[0], model = self.measured(latest[0], norm())
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
-                    raise DivergenceError(message, state) from error
-                state = following
-                yield state
+                    raise DivergenceError(message, before or latest[0]) from error
+                del before
+                yield latest[0]
+
+    def way_to_advance(self) -> Advance:
+        """How an update is made: by the compiled one for sampled gradients where that knows the units and
+        the gradient, else by averages.
+        """
+        particles = self.sampled
+        if particles is None:
+            return self.advance
+        update = SampledUpdate(
+            self.layout, self.points, particles, self.optimizer, self.weight_decay, self.batch_size
+        )
+        everything = np.arange(len(self.points))
+
+        def advance(
+            order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+        ) -> Callable[[], float]:
+            rate = rate_at(self.optimizer.learning_rate, self.latest[0].update)
+            chosen = everything if order is None else self.chosen(order, batch)
+            in_place = self.overwrites and update.may_overwrite(self.latest, rate, self.gradient.largest)
+            # An interruption in the middle of an update in place would leave a state that is none.
+            with uninterrupted() if in_place else nullcontext():
+                found = update(self.latest[0], chosen, rate, in_place)
+                self.require_finite(found.size, self.latest[0], rate)
+                put(found.parameters, found.optimizer_state, found.chains)
+            steepness = found.steepness  # alone: the state must not be held
+            return lambda: math.sqrt(steepness)
+
+        return advance
+
+    def advance(
+        self, order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+    ) -> Callable[[], float]:
+        """An update by averages over the batch, and those under the model."""
+        state, points = self.latest[0], self.batch(order, batch)
+        with self.threads:
+            if model is None:
+                model = self.gradient.moments(
+                    self.layout, state.parameters, points[:, :-1], state.gradient_state, self.engine
+                )
+            kept, (average, _) = model
+            parameters, optimizer_state, slope = self.update(state, points, average)
+        put(parameters, optimizer_state, kept)
+        return lambda: float(np.linalg.norm(slope))
 
     def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
         """The state at the end of an epoch with its record; and its exact averages, if they are known now."""
@@ -186,6 +263,7 @@ class Loop:
         """``ln Z``; and where it comes with exact gradients the averages under the model, too."""
         policy, kept = self.log_z, state.gradient_state
         if isinstance(policy, LogZ) and policy.method in ("auto", "exact") and self.gradient.exact:
+            assert self.points_and_ones is not None
             points = self.points_and_ones[:, :-1]  # exact averages do not depend on them
             model = self.gradient.moments(self.layout, state.parameters, points, kept, self.engine)
             if model[1].log_z is None:
@@ -205,10 +283,14 @@ class Loop:
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""
+        assert self.points_and_ones is not None
         if order is None:
             return self.points_and_ones
-        chosen = order[batch * self.batch_size : (batch + 1) * self.batch_size]
-        return self.points_and_ones.take(chosen, axis=0)
+        return self.points_and_ones.take(self.chosen(order, batch), axis=0)
+
+    def chosen(self, order: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
+        """The indices of the points of one batch."""
+        return order[batch * self.batch_size : (batch + 1) * self.batch_size]
 
     def update(
         self, state: TrainState, points: npt.NDArray[Any], model_average: FloatArray
@@ -218,23 +300,29 @@ class Loop:
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
             slope = self.average_data(state.parameters, points)
             slope -= model_average
-            direction, optimizer_state = self.optimizer.step(state.optimizer_state, slope)
-            parameters = rate * direction
-            parameters += state.parameters
-            if self.weight_decay:
-                n_weights = self.layout.n_weights
-                parameters[:n_weights] -= rate * self.weight_decay * state.parameters[:n_weights]
-            largest = self.gradient.largest
-            diverged = not parameters @ parameters < largest**2  # NaN is not smaller either
-        if diverged:
+            parameters, optimizer_state = step_by(
+                self.optimizer,
+                state.parameters,
+                state.optimizer_state,
+                slope,
+                rate,
+                self.weight_decay,
+                self.layout.n_weights,
+            )
+            self.require_finite(float(parameters @ parameters), state, rate)
+        parameters.setflags(write=False)
+        return parameters, optimizer_state, slope
+
+    def require_finite(self, size: float, state: TrainState, rate: float) -> None:
+        """An error if ``size``, the sum of the squares of the parameters after ``state``, is too large."""
+        largest = self.gradient.largest
+        if not size < largest**2:  # NaN is not smaller either
             raise DivergenceError(
                 f"Training diverged: parameters are not finite, or beyond {largest:g}, after update "
                 f"{state.update + 1} (epoch {state.epoch + 1}). Try a smaller learning rate than {rate:g}, "
                 "or smaller initial weights.",
                 state,
             )
-        parameters.setflags(write=False)
-        return parameters, optimizer_state, slope
 
     def measure(
         self, epoch: int, parameters: FloatArray, log_z: Estimate, gradient_norm: float, seconds: float

@@ -84,12 +84,15 @@ class Adam:
     def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
         """The direction to move in, and the next state."""
         n_steps = state.n_steps + 1
-        unbias = 1.0 - self.beta1**n_steps
-        scale, epsilon = unbias / math.sqrt(1.0 - self.beta2**n_steps), unbias * self.epsilon
         first, second, direction = (np.empty_like(gradient) for _ in range(3))
-        settings = (self.beta1, self.beta2, scale, epsilon)
+        settings = (self.beta1, self.beta2, *self.scales(n_steps))
         follow_adam(gradient, state.slots[0], state.slots[1], settings, first, second, direction)
         return direction, OptimizerState(n_steps, (first, second))
+
+    def scales(self, n_steps: int) -> tuple[float, float]:
+        """What makes ``first / (scale * sqrt(second) + epsilon)`` the direction of step ``n_steps``."""
+        unbias = 1.0 - self.beta1**n_steps
+        return unbias / math.sqrt(1.0 - self.beta2**n_steps), unbias * self.epsilon
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,53 @@ class SGD:
             return gradient, OptimizerState(state.n_steps + 1, ())
         velocity = self.momentum * state.slots[0] + gradient
         return velocity, OptimizerState(state.n_steps + 1, (velocity,))
+
+
+def fused_rule(optimizer: Optimizer, n_steps: int) -> tuple[float, float, float, float, float] | None:
+    """A step of `Adam` or `SGD` as numbers for `paramagnet.kernels.passes`; None for any other optimizer.
+
+    They are the kind (0 gradient, 1 momentum, 2 Adam), the shares of the slots that are kept, and ``scale``
+    and ``epsilon`` of Adam's direction. ``n_steps`` counts the steps before this one.
+    """
+    if type(optimizer) is Adam:
+        return (2.0, optimizer.beta1, optimizer.beta2, *optimizer.scales(n_steps + 1))
+    if type(optimizer) is SGD:
+        return (1.0 if optimizer.momentum else 0.0, optimizer.momentum, 0.0, 0.0, 0.0)
+    return None
+
+
+def largest_direction(optimizer: Optimizer, slope: float) -> float:
+    """A bound on every number of a direction, where no number of any gradient exceeds ``slope``; infinite
+    where none is known.
+
+    For Adam it follows from the Cauchy-Schwarz inequality: the running averages have
+    ``m^2 <= s (1 - beta1)^2 / ((1 - beta2) (1 - beta1^2 / beta2))`` if ``beta1^2 < beta2``, and ``scale`` is
+    at least ``1 - beta1``.
+    """
+    if type(optimizer) is Adam and optimizer.beta1**2 < optimizer.beta2:
+        spread = (1.0 - optimizer.beta2) * (1.0 - optimizer.beta1**2 / optimizer.beta2)
+        return 1.0 / math.sqrt(spread)
+    if type(optimizer) is SGD:
+        return slope / (1.0 - optimizer.momentum)
+    return math.inf
+
+
+def step_by(
+    optimizer: Optimizer,
+    parameters: FloatArray,
+    state: OptimizerState,
+    slope: FloatArray,
+    rate: float,
+    weight_decay: float,
+    n_weights: int,
+) -> tuple[FloatArray, OptimizerState]:
+    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay."""
+    direction, after = optimizer.step(state, slope)
+    moved = rate * direction
+    moved += parameters
+    if weight_decay:
+        moved[:n_weights] -= rate * weight_decay * parameters[:n_weights]
+    return moved, after
 
 
 def as_optimizer(optimizer: Any) -> Optimizer:

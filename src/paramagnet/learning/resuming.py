@@ -6,6 +6,7 @@ A checkpoint holds texts only; nothing is imported or made from them.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -14,9 +15,14 @@ from paramagnet.learning.optimizers import Optimizer
 from paramagnet.learning.schedule import describe_rate, is_named
 from paramagnet.sampling.devices import KERNELS
 
+SUMS_BEFORE = "lookup-1"  # the order of sums of sampled runs whose checkpoints do not name it
 NO_MATTER = ("n_threads", "force")  # settings that do not change results
 _RATE = "\0"  # where the learning rate goes
 _FINGERPRINT = re.compile(r"\b[0-9a-f]{64}\b")
+
+
+class OrderOfSumsWarning(UserWarning):
+    """A run goes on with kernels that add in another order than those it was made with."""
 
 
 def describe(settings: Any) -> str:
@@ -47,7 +53,16 @@ def check_same_run(
     earlier: Mapping[str, str], now: Mapping[str, str], optimizer: Optimizer, *, same_schedule: bool
 ) -> None:
     """An error if the settings of a state, ``earlier``, are not those of the run that is to go on with it."""
-    earlier = {"device": KERNELS, **earlier}  # older checkpoints do not hold this setting
+    earlier = {"device": KERNELS, "sums": SUMS_BEFORE, **earlier}  # older checkpoints do not hold these
+    if "sums" in now and earlier["device"] == KERNELS and earlier["sums"] != now["sums"]:
+        warnings.warn(
+            f"The run to go on with was made with another order of sums ({earlier['sums']}, now "
+            f"{now['sums']}). It goes on with the same distribution of chains, but not bit for bit as it "
+            "would have.",
+            OrderOfSumsWarning,
+            stacklevel=4,
+        )
+    earlier["sums"] = now.get("sums", "")
     before, rate, after = _describe_around_rate(optimizer)
     text = earlier.get("optimizer", "")
     if rate and text.startswith(before) and text.endswith(after) and len(text) >= len(before + after):

@@ -35,6 +35,7 @@ from paramagnet.learning.loop import Loop
 from paramagnet.learning.moments import append_ones
 from paramagnet.learning.optimizers import Adam, Optimizer, OptimizerState, as_optimizer, start_optimizer
 from paramagnet.learning.resuming import check_same_run
+from paramagnet.learning.sampled_setup import compact_points, is_compiled
 from paramagnet.learning.state import Checkpoint, History, TrainState
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.devices import KERNELS, as_engine
@@ -127,7 +128,7 @@ def train(
     """
     keep = _as_checkpoint(checkpoint)
     as_callable(callback, "callback", "the state after every update")
-    steps = training_steps(
+    loop, steps = _prepare(
         rbm,
         data,
         epochs=epochs,
@@ -141,9 +142,11 @@ def train(
         device=device,
         rng=rng,
         same_schedule=same_schedule,
+        overwrite=True,
     )
-    state = rbm if isinstance(rbm, TrainState) else None
-    written = -math.inf  # write the first state at once, to report early if the file cannot be written
+    if isinstance(rbm, TrainState):
+        loop.latest[:] = [rbm]
+    written = -math.inf  # the first state at once: a file that cannot be written is better known early
     finished = True
     try:
         for state in steps:
@@ -152,13 +155,14 @@ def train(
                 written = time.monotonic()
             if callback is not None:
                 callback(state)
+            del state  # the next update may overwrite it, unless ``callback`` has kept it
     except StopIteration:
         finished = False
     finally:
-        if keep and state is not None:
-            state.save(keep.path)
-    assert state is not None  # the generator yields at least the start
-    return TrainResult(state.rbm, state.history, state, finished and state.epoch >= epochs)
+        if keep and loop.latest:
+            loop.latest[0].save(keep.path)
+    last = loop.latest[0]  # the generator yields at least the start
+    return TrainResult(last.rbm, last.history, last, finished and last.epoch >= epochs)
 
 
 def training_steps(
@@ -220,6 +224,37 @@ def training_steps(
     TrainState
         The states, each when it is reached.
     """
+    return _prepare(
+        rbm,
+        data,
+        epochs=epochs,
+        gradient=gradient,
+        optimizer=optimizer,
+        batch_size=batch_size,
+        weight_decay=weight_decay,
+        evaluate=evaluate,
+        validation=validation,
+        log_z=log_z,
+        device=device,
+        rng=rng,
+        same_schedule=same_schedule,
+        before_measuring=before_measuring,
+    )[1]
+
+
+def _prepare(
+    rbm: RBM | TrainState,
+    data: Any,
+    *,
+    epochs: int,
+    evaluate: int | Sequence[int] | None,
+    rng: Rng,
+    same_schedule: bool,
+    optimizer: Optimizer,
+    before_measuring: Callable[[TrainState], None] | None = None,
+    **options: Any,
+) -> tuple[Loop, Iterator[TrainState]]:
+    """What stays the same in a run, and its states; all options are checked here."""
     if not isinstance(rbm, (RBM, TrainState)):
         raise ValueError(
             f"`rbm` must be a machine, or the state of a run to go on with, got {shown(rbm)}. `initialize` "
@@ -231,15 +266,10 @@ def training_steps(
     loop = _make_loop(
         rbm,
         data,
-        gradient=gradient,
         optimizer=optimizer,
-        batch_size=batch_size,
-        weight_decay=weight_decay,
         evaluated=_evaluated_epochs(evaluate, epochs),
-        validation=validation,
-        log_z=log_z,
-        device=device,
         before_measuring=before_measuring,
+        **options,
     )
     first = start_optimizer(optimizer, loop.layout.size)
     if isinstance(rbm, TrainState):
@@ -248,9 +278,9 @@ def training_steps(
         kept = rbm.gradient_state
         if isinstance(kept, ArrayState):
             kept = loop.gradient.restore(loop.layout, kept)
-        return loop.resumed(replace(rbm, settings=loop.settings, gradient_state=kept), epochs)
+        return loop, loop.resumed(replace(rbm, settings=loop.settings, gradient_state=kept), epochs)
     state, generator = _first_state(loop, rbm, first, rng)
-    return loop.from_start(state, epochs, generator)
+    return loop, loop.from_start(state, epochs, generator)
 
 
 def take_over(state: TrainState, data: Any, *, rng: Rng = None, **options: Any) -> TrainState:
@@ -282,13 +312,12 @@ def _make_loop(
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
     device: str = KERNELS,
     before_measuring: Callable[[TrainState], None] | None = None,
+    overwrite: bool = False,
 ) -> Loop:
     """What stays the same during a run, from options that are checked here."""
     layout = rbm.layout if isinstance(rbm, TrainState) else Layout.of(rbm)
     engine = as_engine(device, layout.visible, layout.hidden)
     as_optimizer(optimizer)
-    points = _as_points(data, "data", layout)
-    n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
     if gradient is None:
         gradient = default_gradient(layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
         if gradient.exact and engine is not None:
@@ -299,12 +328,16 @@ def _make_loop(
             "`gradient` must be None, `Exact()`, `PCD()`, `CD()` or an object of a class of yours derived "
             f"from `Gradient`, got {shown(gradient)}."
         )
+    compiled = is_compiled(gradient, layout, engine)
+    as_points = compact_points if compiled else _as_points
+    points = as_points(data, "data", layout)
+    n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
     gradient.check(rbm.rbm if isinstance(rbm, TrainState) else rbm, engine)
     return Loop(
         layout=layout,
         points=points,
-        points_and_ones=append_ones(points).astype(gradient.dtype),
-        held_out=None if validation is None else _as_points(validation, "validation", layout),
+        points_and_ones=None if compiled else append_ones(points).astype(gradient.dtype),
+        held_out=None if validation is None else as_points(validation, "validation", layout),
         gradient=gradient,
         optimizer=optimizer,
         batch_size=n_batch,
@@ -313,6 +346,7 @@ def _make_loop(
         log_z=log_z if callable(log_z) else as_log_z(log_z),
         engine=engine,
         before_measuring=before_measuring,
+        overwrite=overwrite,
     )
 
 

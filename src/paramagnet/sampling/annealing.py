@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from paramagnet._arrays import require_memory, shown
 from paramagnet._checks import as_callable, as_choice, as_count, as_generator, as_reals, as_threads
-from paramagnet._parallel import n_blocks, run_blocks
+from paramagnet._parallel import n_blocks, run_blocks, run_slices
 from paramagnet._progress import Meter, Progress
 from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import sample_exact
@@ -253,7 +253,7 @@ def _run(
 
     if in_int16:
         _ = path.summed.fine_tables, path.kept.tables  # once, before threads ask for them
-        int16.run_cut(run, blocks, n_used, meter)
+        run_slices(run, blocks, n_used, meter)
     else:
         run_blocks(run, n_samples, n_threads, meter)
     return log_weights

@@ -104,8 +104,9 @@ def run_sweeps(
     n_threads: int | None = None,
     clamp: tuple[npt.NDArray[np.bool_], Float32Array] | None = None,
     dense_above: float | None = None,
+    with_fields: bool = True,
 ) -> Chains:
-    """The chains after ``n_sweeps`` sweeps v -> h -> v.
+    """The chains after ``n_sweeps`` sweeps v -> h -> v; their fields may be left out.
 
     ``clamp`` holds, for every chain and visible unit, whether it is held fixed, and at which value.
     ``dense_above`` is the share of changed units from which fields are a full product; 0 makes all of them
@@ -129,15 +130,16 @@ def run_sweeps(
         place = (chains.seed, chains.sweep)
         changed[0] = int16.run_chains(layers, visible, place, n_sweeps, n_threads, clamp)[:2]
         large = n_chains * layers[0].weights.size >= WORTH_THREADS
-        run_blocks(multiply, n_chains, n_threads if large else 1)
+        if with_fields:
+            run_blocks(multiply, n_chains, n_threads if large else 1)
     else:
         run_blocks(run, n_chains, n_threads)
     shares = changed.sum(axis=0) / n_chains
     shares /= visible.shape[1] * max(n_sweeps, 1), n_hidden * max(n_sweeps - 1, 1)
     visible.setflags(write=False)
     fields.setflags(write=False)
-    sweep = chains.sweep + n_sweeps
-    return Chains(visible, chains.seed, sweep, fields, (float(shares[0]), float(shares[1])))
+    sweep, kept = chains.sweep + n_sweeps, fields if with_fields else None
+    return Chains(visible, chains.seed, sweep, kept, (float(shares[0]), float(shares[1])))
 
 
 def _run_block(

@@ -12,8 +12,6 @@ from __future__ import annotations
 import functools
 import itertools
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +21,7 @@ from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 
 from paramagnet._arrays import shown
-from paramagnet._parallel import count_cores
-from paramagnet._progress import Meter
+from paramagnet._parallel import count_cores, run_slices
 from paramagnet.kernels.int16_states import code_packed, pack_states, unpack_states
 from paramagnet.kernels.int16_sweeps import CHAINS, run_block
 from paramagnet.kernels.int16_tables import GROUP, MOST_IN_PART, MOST_PARTS, SumTables, prepare
@@ -187,7 +184,7 @@ def run_chains(
         run_block(targets[0], targets[1], room.n_parts, states, held, place, n_sweeps, work, counts[block])
         unpack_states(room.packed[0], layers[0].levels, visible[rows])
 
-    run_cut(run, blocks, n_threads)
+    run_slices(run, blocks, n_threads)
     total: npt.NDArray[np.int64] = counts.sum(axis=0)
     return total
 
@@ -221,19 +218,3 @@ def cut(
     borders = [min(CHAINS * (block * n_words // n_blocks), n_chains) for block in range(n_blocks)]
     borders.append(n_chains)
     return [slice(start, end) for start, end in itertools.pairwise(borders) if end > start], n_threads
-
-
-def run_cut(
-    run: Callable[[int, slice], None], blocks: list[slice], n_threads: int, meter: Meter | None = None
-) -> None:
-    """Call ``run(block, rows)`` for every block; ``meter`` is what ``run`` counts its steps with."""
-    if n_threads == 1:
-        for block, rows in enumerate(blocks):
-            run(block, rows)
-        return
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(run, block, rows) for block, rows in enumerate(blocks)]
-        if meter is not None:
-            meter.watch(futures)
-        for future in futures:
-            future.result()

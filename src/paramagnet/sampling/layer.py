@@ -231,7 +231,7 @@ def make_layers(
 
 def check_range(*parameters: FloatArray) -> None:
     """An error if float32 is too narrow for these parameters."""
-    largest = float(max(np.abs(array).max() for array in parameters))
+    largest = float(max(max(array.max(), -array.min()) for array in parameters))  # no array of sizes
     if not largest < LARGEST_DRAWN:
         raise ValueError(
             f"`rbm` must have parameters below {LARGEST_DRAWN:g} to be sampled in float32, got {largest:g}. "

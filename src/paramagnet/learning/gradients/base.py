@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
 
 
+@dataclass(frozen=True)
+class Particles:
+    """How a gradient samples the model: ``n_chains`` chains make ``n_steps`` sweeps an update from where they
+    are; None stands for chains that start from the points of the batch, one each.
+    """
+
+    n_chains: int | None
+    n_steps: int
+    n_threads: int | None = None
+
+
 class ModelMoments(NamedTuple):
     """Averages under the model, and ``ln Z`` where it comes with them.
 
@@ -129,6 +140,13 @@ class Gradient(ABC):
                 f"`device` must be 'cpu' for the gradient {type(self).__name__}, got {engine.name!r}. Leave "
                 "`device` out, or sample gradients with `PCD()`."
             )
+
+    def particles(self) -> Particles | None:
+        """How the model is sampled, for the compiled update of machines with units of two values; None where
+        averages come from `moments` only. A class that says more than None must have the same averages in
+        `moments`, which serves all other units and devices.
+        """
+        return None
 
     def restore(self, layout: Layout, state: ArrayState) -> GradientState | None:
         """The state that was read from a checkpoint as one of this class's own; by default as it is."""

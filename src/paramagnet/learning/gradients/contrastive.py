@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import MOST_SWEEPS, as_count, as_threads
 from paramagnet.layout import Layout
-from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
+from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
 from paramagnet.learning.moments import sampled_moments
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
@@ -55,6 +55,11 @@ class CD(Gradient):
     ) -> Chains:
         """No chains, just the seed of those to come."""
         return Chains.start(layout.visible, (0, layout.n_visible), rng)
+
+    def particles(self) -> Particles | None:
+        """The same chains, for the compiled update; not for subclasses with other averages."""
+        own = type(self).moments is CD.moments
+        return Particles(None, self.n_steps, self.n_threads) if own else None
 
     def moments(
         self,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_threads
 from paramagnet.layout import Layout
-from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
+from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
 from paramagnet.learning.moments import run_chains, sampled_moments
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
@@ -69,6 +69,11 @@ class PCD(Gradient):
         """Random chains, relaxed on the initial machine."""
         chains = Chains.start(layout.visible, (self.n_chains, layout.n_visible), rng)
         return run_chains(layout, parameters, chains, self.n_relax, self.n_threads, engine)
+
+    def particles(self) -> Particles | None:
+        """The same chains, for the compiled update; not for subclasses with other averages."""
+        own = type(self).moments is PCD.moments
+        return Particles(self.n_chains, self.n_steps, self.n_threads) if own else None
 
     def moments(
         self,

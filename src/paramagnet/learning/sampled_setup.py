@@ -1,0 +1,85 @@
+"""What compiled updates with sampled gradients need beforehand: whether there are such, and the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._arrays import as_array
+from paramagnet.layout import Layout
+from paramagnet.learning.gradients.base import Gradient, Particles
+from paramagnet.sampling.int16 import INT16, order_of_sums
+from paramagnet.sampling.layer import SampledLayer, make_layer
+
+ORDER_OF_SUMS = "lookup-2"  # changes whenever the last bits of sampled runs do
+FUSED_STEPS = 8  # sweeps of an update from which changed rows may pay
+CHAIN_SWEEPS_IN_INT16 = 2000  # chains times sweeps of an update from which int16 tables are worth making
+BLOCK_ELEMENTS = 1 << 20  # numbers of the data that are checked at a time
+_EMPTY = np.empty(0)
+
+
+def is_compiled(gradient: Gradient, layout: Layout, engine: object | None) -> bool:
+    """Whether updates with this gradient are made here: by our own kernels, with units of two values."""
+    if gradient.particles() is None or engine is not None:
+        return False
+    return all(layer.lists_changes for layer in probe_layers(layout))
+
+
+def has_fused_sweeps(layout: Layout, particles: Particles, batch_size: int) -> bool:
+    """Whether an update makes its sweeps itself; `paramagnet.sampling.chains.run_sweeps` has faster ways for
+    many of them, and for many chains where sums in int16 are possible.
+    """
+    n_chains = particles.n_chains or batch_size
+    few = particles.n_steps < FUSED_STEPS
+    return few and not (
+        n_chains * particles.n_steps >= CHAIN_SWEEPS_IN_INT16 and _sums(layout, particles, n_chains) == INT16
+    )
+
+
+def name_order_of_sums(layout: Layout, particles: Particles, batch_size: int) -> str:
+    """The order in which a run with such chains sums: going on in another order is not bit for bit."""
+    if has_fused_sweeps(layout, particles, batch_size):
+        return ORDER_OF_SUMS
+    return f"{ORDER_OF_SUMS} {_sums(layout, particles, particles.n_chains or batch_size)}"
+
+
+def _sums(layout: Layout, particles: Particles, n_chains: int) -> str:
+    """The order of sums of `run_sweeps` with layers of these sizes."""
+    shape = layout.n_visible, layout.n_hidden
+    weights = np.broadcast_to(np.float32(0.0), shape)
+    layers = [
+        replace(layer, weights=w) for layer, w in zip(probe_layers(layout), (weights, weights.T), strict=True)
+    ]
+    return order_of_sums((layers[0], layers[1]), n_chains, particles.n_steps)
+
+
+def compact_points(data: Any, argument: str, layout: Layout) -> npt.NDArray[Any]:
+    """The data, checked; in int8 where that holds the values, unless they are an array of float64 already."""
+    array, unit = as_array(data, argument), layout.visible
+    fits = all(float(value).is_integer() and abs(value) < 128 for value in unit.values or (np.nan,))
+    if array.dtype == np.float64 or array.dtype.kind not in "biuf" or array.ndim != 2 or not fits:
+        return unit.as_states(data, argument, layout.n_visible)
+    found = np.empty(array.shape, np.int8)
+    block = max(1, BLOCK_ELEMENTS // max(1, array.shape[1]))
+    for start in range(0, len(array), block):
+        rows = array[start : start + block]
+        if rows.shape[1] != layout.n_visible or not unit.is_value(rows).all():
+            return unit.as_states(data, argument, layout.n_visible)  # raises, with the place
+        found[start : start + block] = rows
+    return found if found.size else unit.as_states(data, argument, layout.n_visible)
+
+
+def probe_layers(layout: Layout) -> tuple[SampledLayer, SampledLayer]:
+    """Layers of the units of a machine that has no weights: they tell the kernels what to draw."""
+    empty = np.zeros((0, 0), np.float32)
+    return make_layer(layout.visible, empty, _EMPTY), make_layer(layout.hidden, empty, _EMPTY)
+
+
+def estimate_seconds(n_visible: int, n_hidden: int, n_points: int, n_chains: int, n_steps: int) -> float:
+    """About how long an update takes on one thread: products, draws, and the pass over the parameters."""
+    n_rows = n_points + n_chains * (1 + n_steps)
+    products = 2 * n_rows * n_visible * n_hidden / 2e11
+    return products + 1e-9 * n_chains * n_steps * (n_visible + n_hidden) + 2e-9 * n_visible * n_hidden

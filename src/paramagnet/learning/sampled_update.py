@@ -1,0 +1,418 @@
+"""Updates with sampled gradients of units with two values, from the batch to the next parameters.
+
+Per update there are four products of states with weights, and one of states with means, which is the whole
+gradient:
+
+    fields   = [batch; chains] w               of the hidden units, batch and chains at once
+    sweeps   : h from the chains' fields, v from h w^T, fields of v        (`n_steps` times)
+    gradient = [batch; chains]^T [E[h | batch] / B; -E[h | chains] / C]
+
+States have two values in all of them, so all are looked up (`paramagnet.kernels.lookup`): their sums do not
+depend on how rows are shared between threads. A pass over the parameters then makes the step of the optimizer
+and writes parameters and slots in float64, and the weights once more in float32 for the next update
+(`paramagnet.kernels.passes`). Buffers are kept between updates, and the arrays of states that nobody holds
+any more are used again (`paramagnet._recycled`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._parallel import count_cores, run_tasks
+from paramagnet._recycled import HELD_ONCE, Recycled, count_references, read_only
+from paramagnet.kernels.lookup import fill_codes, fill_codes_across, make_room, multiply_codes
+from paramagnet.kernels.passes import gather_states, move_biases, move_weights, sum_rows
+from paramagnet.kernels.sampling import draw, fill_means
+from paramagnet.layout import Layout
+from paramagnet.learning.gradients.base import Particles
+from paramagnet.learning.optimizers import (
+    Optimizer,
+    OptimizerState,
+    fused_rule,
+    largest_direction,
+    step_by,
+)
+from paramagnet.learning.sampled_setup import estimate_seconds, has_fused_sweeps, probe_layers
+from paramagnet.learning.state import TrainState
+from paramagnet.sampling.chains import Chains, run_sweeps
+from paramagnet.sampling.layer import HIDDEN, VISIBLE, Float32Array, SampledLayer, check_range
+from paramagnet.units import FloatArray
+
+OVERWRITTEN_FROM = 200_000  # parameters: from here on a state that nobody holds is overwritten
+SLICE = 400  # most visible units whose gradient is made at a time
+SECONDS_PER_THREAD = 3e-4  # of an update: below, another thread costs more than it brings
+_EMPTY = np.empty(0)
+
+
+class Updated(NamedTuple):
+    """What an update leads to, and the squares of the norms of the parameters and of the gradient."""
+
+    parameters: FloatArray
+    optimizer_state: OptimizerState
+    chains: Chains
+    size: float
+    steepness: float
+
+
+class _Rows(NamedTuple):
+    """The rows of one buffer that belong to some points of the batch, and to some chains."""
+
+    batch: npt.NDArray[Any]
+    chains: npt.NDArray[Any]
+
+
+class _Part(NamedTuple):
+    """What one thread works on: some points of the batch and some chains, as views of the buffers."""
+
+    points: slice
+    chains: slice
+    ranges: tuple[int, int, int, int]  # of the rows of both
+    states: _Rows
+    codes: _Rows
+    fields: _Rows
+    means: _Rows
+    factors: _Rows
+    none_v: Float32Array
+    none_h: Float32Array
+    drawn_h: Float32Array
+    codes_h: npt.NDArray[np.uint16]
+    fields_v: Float32Array
+
+
+class _Slice(NamedTuple):
+    """Some visible units, whose gradient one thread makes at a time."""
+
+    units: tuple[int, int]
+    codes: npt.NDArray[np.uint16]
+    norms: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """The views of the buffers for batches of one size; the last batch of an epoch may be smaller."""
+
+    states: Float32Array
+    means: Float32Array
+    factors: Float32Array
+    chains: Float32Array
+    parts: list[_Part]
+    codes_across: npt.NDArray[np.uint16]
+    slices: list[_Slice]
+    norms: FloatArray
+
+
+class SampledUpdate:
+    """The updates of one run, and the buffers that they share; none of it is part of a state."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        points: npt.NDArray[Any],
+        particles: Particles,
+        optimizer: Optimizer,
+        weight_decay: float,
+        batch_size: int,
+    ) -> None:
+        n, m = layout.n_visible, layout.n_hidden
+        self._layout, self._particles, self._optimizer = layout, particles, optimizer
+        self._weight_decay = weight_decay
+        self._visible, self._hidden = probe_layers(layout)
+        self._high = points > self._middle(self._visible)  # a byte for every number of the data
+        n_chains = particles.n_chains or batch_size
+        n_rows = batch_size + n_chains
+        n_threads = count_cores() if particles.n_threads is None else particles.n_threads
+        seconds = estimate_seconds(n, m, batch_size, n_chains, particles.n_steps)
+        self._n_threads = max(1, min(n_threads, int(seconds / SECONDS_PER_THREAD)))
+        self._weights = np.empty((n, m), np.float32)
+        self._fused_sweeps = has_fused_sweeps(layout, particles, batch_size)
+        self._weights_of: FloatArray | None = None  # the parameters that these are, and their norm
+        self._norm = math.inf
+        bounds = [max(1.0, *map(abs, layer.levels)) for layer in (self._visible, self._hidden)]
+        self._largest_slope = 2.0 * bounds[0] * bounds[1]  # a difference of two averages of v_i E[h_j | v]
+        self._states, self._fields = np.empty((n_rows, n), np.float32), np.empty((n_rows, m), np.float32)
+        self._means, self._codes = np.empty_like(self._fields), make_room(n_rows, n)[0]
+        self._none_v, self._none_h = np.zeros((n_chains, n), np.float32), np.zeros((n_chains, m), np.float32)
+        self._drawn_h, self._codes_h = np.empty_like(self._none_h), make_room(n_chains, m)[0]
+        self._fields_v = np.empty_like(self._none_v)
+        self._borders = [n * k // -(-n // SLICE) for k in range(-(-n // SLICE) + 1)]
+        widest = max(last - first for first, last in itertools.pairwise(self._borders))
+        self._rooms = [  # one for every thread: to look products up, and for the gradient of a slice
+            (make_room(max(n_rows, widest), 1)[1], np.empty((widest, m), np.float32))
+            for _ in range(self._n_threads)
+        ]
+        self._slope_v, self._slope_h = np.empty(n), np.empty(m)
+        self._vectors = [Recycled((layout.size,), np.float64) for _ in range(3)]
+        self._moved = Recycled((n_chains, n), np.float32)
+        self._plans: dict[int, _Plan] = {}
+
+    def __call__(
+        self, state: TrainState, chosen: npt.NDArray[np.int64], rate: float, in_place: bool = False
+    ) -> Updated:
+        """The update from ``state`` with the batch of the ``chosen`` points; ``in_place`` only where
+        `may_overwrite` says so.
+        """
+        plan = self._plans.get(len(chosen))
+        if plan is None:
+            plan = self._plans[len(chosen)] = self._make_plan(len(chosen))
+        chains, parameters, optimizer_state = state.gradient_state, state.parameters, state.optimizer_state
+        assert isinstance(chains, Chains)
+        moved = self._sample(parameters, chains, chosen, plan)
+        sum_rows(plan.states, plan.factors, plan.means, self._slope_v, self._slope_h)
+        rule = fused_rule(self._optimizer, optimizer_state.n_steps)
+        if rule is None:
+            return self._step_by(parameters, optimizer_state, moved, plan, rate)
+        settings = (*rule, rate, 1.0 - rate * self._weight_decay)
+        return self._step(parameters, optimizer_state, moved, plan, settings, in_place)
+
+    def may_overwrite(self, latest: list[TrainState], rate: float, largest: float) -> bool:
+        """Whether the state in ``latest`` may be overwritten by the next one.
+
+        Nobody else may hold it or its arrays, and the parameters must stay below ``largest`` whatever the
+        batch: an error on the way needs the state before.
+        """
+        if count_references(latest) != HELD_ONCE or self._weights_of is not latest[0].parameters:
+            return False
+        state = latest[0]
+        parts: list[list[Any]] = [[state.optimizer_state]]
+        if state.optimizer_state.slots:  # there is one empty tuple, which everybody shares
+            parts += [[state.optimizer_state.slots], *([slot] for slot in state.optimizer_state.slots)]
+        if count_references([state.parameters]) != HELD_ONCE + 2:  # the state's, and ``self._weights_of``
+            return False
+        if any(count_references(part) != HELD_ONCE + 1 for part in parts):
+            return False
+        vectors = state.parameters, *state.optimizer_state.slots
+        if not all(map(Recycled.is_free_but_for, self._vectors, vectors)):
+            return False
+        direction = largest_direction(self._optimizer, self._largest_slope)
+        grown = abs(1.0 - rate * self._weight_decay) * self._norm + rate * direction * self._layout.size**0.5
+        return bool(grown < largest)
+
+    # The chains, and the means of the hidden units
+
+    def _sample(
+        self, parameters: FloatArray, chains: Chains, chosen: npt.NDArray[np.int64], plan: _Plan
+    ) -> Chains:
+        """The chains after their sweeps; states and scaled means of batch and chains are in the buffers."""
+        weights, visible_bias, hidden_bias = self._layout.split(parameters)
+        if self._weights_of is not parameters:
+            check_range(weights, visible_bias, hidden_bias)
+            np.copyto(self._weights, weights, casting="same_kind")
+        shift_v = (self._visible.scale * visible_bias).astype(np.float32)
+        shift_h = (self._hidden.scale * hidden_bias).astype(np.float32)
+        n_steps, start = self._particles.n_steps, chains
+        if not self._fused_sweeps:
+            if self._particles.n_chains is None:
+                gather_states(self._high, chosen, self._visible.levels, plan.chains)
+                start = Chains.at(plan.chains, chains.seed, chains.sweep)
+            start = run_sweeps(
+                (
+                    replace(self._visible, weights=self._weights, shift=shift_v),
+                    replace(self._hidden, weights=np.ascontiguousarray(self._weights.T), shift=shift_h),
+                ),
+                start,
+                n_steps,
+                n_threads=self._n_threads,
+                with_fields=False,
+            )
+
+        def work(index: int) -> None:
+            part, room = plan.parts[index], self._rooms.pop()
+            try:
+                self._sample_part(part, room[0], start, chosen, (shift_v, shift_h))
+            finally:
+                self._rooms.append(room)
+
+        self._share(work, len(plan.parts))
+        sweep = chains.sweep + n_steps
+        if self._particles.n_chains is None:
+            return Chains(chains.visible, chains.seed, sweep)
+        visible = self._moved.take()
+        np.copyto(visible, plan.chains)
+        return Chains(read_only(visible), chains.seed, sweep)
+
+    def _sample_part(
+        self,
+        part: _Part,
+        room: Float32Array,
+        chains: Chains,
+        chosen: npt.NDArray[np.int64],
+        shifts: tuple[Float32Array, Float32Array],
+    ) -> None:
+        visible, hidden, weights = self._visible, self._hidden, self._weights
+        middle_v, middle_h = self._middle(visible), self._middle(hidden)
+        n_steps, states, fields = self._particles.n_steps, part.states, part.fields
+        b0, b1, c0, c1 = part.ranges
+        from_batch = self._particles.n_chains is None and self._fused_sweeps
+        gather_states(self._high, chosen[part.points], visible.levels, states.batch)
+        fill_codes(states.batch, middle_v, part.codes[0])
+        if from_batch:
+            multiply_codes(self._codes, (b0, b1, b1, b1), weights, False, visible.levels, room, self._fields)
+            np.copyto(fields.chains, fields.batch)
+        else:
+            np.copyto(states.chains, chains.visible[part.chains])
+            fill_codes(states.chains, middle_v, part.codes[1])
+            multiply_codes(self._codes, part.ranges, weights, False, visible.levels, room, self._fields)
+        own = part.chains.start, part.chains.stop
+        for sweep in range(chains.sweep, chains.sweep + (n_steps if self._fused_sweeps else 0)):
+            place = (chains.seed, own[0], sweep)
+            draw(
+                fields.chains,
+                hidden.scale,
+                shifts[1],
+                hidden.levels,
+                (*place, HIDDEN),
+                part.none_h,
+                part.drawn_h,
+            )
+            fill_codes(part.drawn_h, middle_h, part.codes_h)
+            multiply_codes(
+                self._codes_h, (*own, own[1], own[1]), weights, True, hidden.levels, room, self._fields_v
+            )
+            draw(
+                part.fields_v,
+                visible.scale,
+                shifts[0],
+                visible.levels,
+                (*place, VISIBLE),
+                part.none_v,
+                states.chains,
+            )
+            fill_codes(states.chains, middle_v, part.codes[1])
+            multiply_codes(self._codes, (c0, c1, c1, c1), weights, False, visible.levels, room, self._fields)
+        for rows in range(2):
+            fill_means(
+                fields[rows], hidden.scale, shifts[1], hidden.levels, part.factors[rows], part.means[rows]
+            )
+
+    # The gradient, and the step
+
+    def _make_gradient(
+        self, part: _Slice, plan: _Plan, room: tuple[Float32Array, Float32Array]
+    ) -> Float32Array:
+        """The gradient of the weights of some visible units."""
+        first, last = part.units
+        gradient = room[1][: last - first]
+        fill_codes_across(plan.states, first, last, self._middle(self._visible), plan.codes_across)
+        everything = (0, last - first, 0, 0)
+        multiply_codes(part.codes, everything, plan.means, False, self._visible.levels, room[0], gradient)
+        return gradient
+
+    def _step(
+        self,
+        parameters: FloatArray,
+        optimizer_state: OptimizerState,
+        moved: Chains,
+        plan: _Plan,
+        rule: tuple[float, ...],
+        in_place: bool,
+    ) -> Updated:
+        """The step of an optimizer that the compiled pass knows."""
+        m, n_weights = self._layout.n_hidden, self._layout.n_weights
+        before = [read_only(vector) for vector in (parameters, *optimizer_state.slots)]
+        after: list[Any] = [
+            vector.base if in_place else store.take()
+            for store, vector in zip(self._vectors, before, strict=False)
+        ]
+        before += [read_only(_EMPTY)] * (3 - len(before))
+        vectors = tuple(before), (*after, *[_EMPTY] * (3 - len(after)))
+        offsets, sums = (_EMPTY, _EMPTY, _EMPTY, _EMPTY), (_EMPTY, _EMPTY)
+
+        def work(index: int) -> None:
+            part, room = plan.slices[index], self._rooms.pop()
+            try:
+                gradient = self._make_gradient(part, plan, room)
+                part.norms[:] = 0.0
+                move_weights(
+                    gradient, part.units, rule, offsets, *vectors, in_place, self._weights, sums, part.norms
+                )
+            finally:
+                self._rooms.append(room)
+
+        self._share(work, len(plan.slices))
+        norms = plan.norms.sum(axis=0)
+        move_biases(self._slope_h, n_weights, 1.0, _EMPTY, rule, *vectors, norms)
+        move_biases(self._slope_v, n_weights + m, 1.0, _EMPTY, rule, *vectors, norms)
+        found = [read_only(vector) for vector in after]
+        self._weights_of, self._norm = found[0], math.sqrt(norms[0])
+        state = OptimizerState(optimizer_state.n_steps + 1, tuple(found[1:]))
+        return Updated(found[0], state, moved, float(norms[0]), float(norms[1]))
+
+    def _step_by(
+        self,
+        parameters: FloatArray,
+        optimizer_state: OptimizerState,
+        moved: Chains,
+        plan: _Plan,
+        rate: float,
+    ) -> Updated:
+        """The step of any other optimizer, on the gradient as one vector."""
+        slope = np.empty(self._layout.size)
+        weights, visible_bias, hidden_bias = self._layout.split(slope)
+        visible_bias[:], hidden_bias[:] = self._slope_v, self._slope_h
+
+        def work(index: int) -> None:
+            part, room = plan.slices[index], self._rooms.pop()
+            try:
+                weights[slice(*part.units)] = self._make_gradient(part, plan, room)
+            finally:
+                self._rooms.append(room)
+
+        self._share(work, len(plan.slices))
+        found, state = step_by(
+            self._optimizer,
+            parameters,
+            optimizer_state,
+            slope,
+            rate,
+            self._weight_decay,
+            self._layout.n_weights,
+        )
+        found.setflags(write=False)
+        return Updated(found, state, moved, float(found @ found), float(slope @ slope))
+
+    def _make_plan(self, n_points: int) -> _Plan:
+        """The views of the buffers for batches of ``n_points``."""
+        n_chains = self._particles.n_chains or n_points
+        n_rows, n_parts = n_points + n_chains, self._n_threads
+        factors = np.repeat(np.array([1.0 / n_points, -1.0 / n_chains], np.float32), [n_points, n_chains])
+        parts = []
+        for k in range(n_parts):
+            points = slice(n_points * k // n_parts, n_points * (k + 1) // n_parts)
+            chains = slice(n_chains * k // n_parts, n_chains * (k + 1) // n_parts)
+            rows = points, slice(n_points + chains.start, n_points + chains.stop)
+
+            def both(array: Any, rows: tuple[slice, slice] = rows) -> _Rows:
+                return _Rows(array[rows[0]], array[rows[1]])
+
+            ranges = (points.start, points.stop, rows[1].start, rows[1].stop)
+            parts.append(
+                _Part(
+                    points, chains, ranges, both(self._states), both(self._codes), both(self._fields),
+                    both(self._means), both(factors), self._none_v[chains], self._none_h[chains],
+                    self._drawn_h[chains], self._codes_h[chains], self._fields_v[chains],
+                )
+            )  # fmt: skip
+        codes, borders = make_room(self._layout.n_visible, n_rows)[0], self._borders
+        norms = np.empty((len(borders) - 1, 2))
+        slices = [
+            _Slice(units, codes[slice(*units)], row)
+            for units, row in zip(itertools.pairwise(borders), norms, strict=True)
+        ]
+        states, means = self._states[:n_rows], self._means[:n_rows]
+        return _Plan(states, means, factors, states[n_points:], parts, codes, slices, norms)
+
+    def _share(self, work: Callable[[int], None], count: int) -> None:
+        """Call ``work`` for all parts or slices."""
+        for _ in run_tasks(work, [(index,) for index in range(count)], self._n_threads):
+            pass
+
+    @staticmethod
+    def _middle(layer: SampledLayer) -> np.float32:
+        return np.float32(0.5 * (layer.levels[0] + layer.levels[1]))
