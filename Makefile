@@ -31,11 +31,12 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	mkdir -p bench-output
-	for script in $(filter-out %/bench_peers.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out %/bench_peers.py %/bench_updates.py,$(wildcard benchmarks/bench_*.py)); do $(BIN)/python $$script || exit 1; done
 
 # Other packages have an environment of their own: nothing here must come to depend on them.
 bench-peers: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/bench_peers.py --json benchmarks/data/peers.json
+	$(PEERS)/bin/python benchmarks/bench_updates.py --json benchmarks/data/updates.json
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
