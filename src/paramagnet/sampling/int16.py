@@ -57,6 +57,11 @@ def is_forbidden() -> bool:
     return wanted == PORTABLE
 
 
+def kernels_here() -> str:
+    """The kernels that sweeps of many chains use on this processor: "int16" or "portable"."""
+    return INT16 if has_instructions() and not is_forbidden() else PORTABLE
+
+
 def order_of_sums(layers: tuple[SampledLayer, SampledLayer], n_chains: int, n_sweeps: int) -> str:
     """The order in which sweeps of these sizes sum their fields here: "int16" or "portable".
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 @cache
 def environment() -> str:
-    """Python, NumPy, Numba, BLAS and the processor in one line."""
+    """Python, NumPy, Numba, BLAS, the kernels of chains and the processor in one line."""
     from threadpoolctl import threadpool_info
+
+    from paramagnet.sampling.int16 import kernels_here
 
     parts = [f"Python {platform.python_version()}"]
     for name in ("numpy", "numba"):
@@ -23,6 +25,7 @@ def environment() -> str:
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     libraries.sort(key=lambda library: "numpy" not in library["filepath"])  # SciPy may bring its own BLAS
     parts += [f"{library['internal_api']} {library['version']}" for library in libraries[:1]]
+    parts.append(f"{kernels_here()} kernels")
     parts.append(_processor())
     return ", ".join(parts)[:120]
 
