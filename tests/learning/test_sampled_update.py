@@ -320,6 +320,7 @@ def test_an_interruption_waits_for_the_end_of_an_update_in_place(overwritten, tm
     """Ctrl-C in the middle of an update: the checkpoint holds the state after it, whole."""
     import signal
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     rbm, step = machine(30, 20, "bit", "bit"), sampled_update.move_biases
     calls = []
 
@@ -345,7 +346,7 @@ def test_an_interruption_waits_for_the_end_of_an_update_in_place(overwritten, tm
         evaluate=[],
     )
     np.testing.assert_array_equal(resumed.rbm.weights, train(rbm).rbm.weights)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, bool, np.float32, np.int64, np.float64])
