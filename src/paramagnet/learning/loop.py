@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class Loop:
         wanted = isinstance(self.log_z, LogZ) and self.log_z.start == "data"
         return self.points.mean(axis=0) if wanted else None
 
-    @property
+    @cached_property
     def threads(self) -> AbstractContextManager[None]:
         """BLAS keeps its own threads out of sampled updates: they would spin, for want of work, on the cores
         of the chains.
@@ -152,9 +153,32 @@ class Loop:
         states may be overwritten, no name stays bound to one from one update to the next.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
+        held = not self.overwrites
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = latest[0].rng_state
         n_batches = -(-len(self.points) // self.batch_size)
+
+        def put(parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None) -> None:
+            """Make the state after the update under way the latest."""
+            nonlocal checked
+            state = latest[0]
+            if not checked:
+                check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
+                checked = True
+            latest[0] = TrainState(
+                layout=self.layout,
+                parameters=parameters,
+                optimizer_state=optimizer_state,
+                epoch=epoch + 1 if ended else epoch,
+                batch=0 if ended else batch + 1,
+                order=None if ended else order,
+                rng_state=rng_state,
+                records=state.records,
+                seconds=state.seconds + time.perf_counter() - began,
+                settings=state.settings,
+                gradient_state=kept,
+            )
+
         for epoch in range(latest[0].epoch, epochs):
             order = latest[0].order
             if n_batches > 1 and order is None:
@@ -163,30 +187,7 @@ class Loop:
             for batch in range(latest[0].batch, n_batches):
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
-                before = None if self.overwrites else latest[0]
-
-                def put(
-                    parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None
-                ) -> None:
-                    nonlocal checked
-                    state = latest[0]
-                    if not checked:
-                        check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
-                        checked = True
-                    latest[0] = TrainState(
-                        layout=self.layout,
-                        parameters=parameters,
-                        optimizer_state=optimizer_state,
-                        epoch=epoch + 1 if ended else epoch,  # noqa: B023 - it is called at once
-                        batch=0 if ended else batch + 1,  # noqa: B023
-                        order=None if ended else order,  # noqa: B023
-                        rng_state=rng_state,  # noqa: B023
-                        records=state.records,
-                        seconds=state.seconds + time.perf_counter() - began,  # noqa: B023
-                        settings=state.settings,
-                        gradient_state=kept,
-                    )
-
+                before = latest[0] if held else None
                 try:
                     norm = advance(order, batch, model, put)
                     model = None
@@ -195,7 +196,7 @@ class Loop:
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
                     raise DivergenceError(message, before or latest[0]) from error
-                del before
+                before = None
                 yield latest[0]
 
     def way_to_advance(self) -> Advance:
