@@ -75,6 +75,7 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}
     start |= {"visible_bias": ("reals", 0.0), "rng": ("rng", 0)}
     yield Call("initialize", pm.initialize, start, {"data": ("visible_bias",)})
+    yield Call("draw_machine", pm.draw_machine, start, {"data": ("visible_bias",)})
     of_data = {
         **start,
         "n_visible": ("count", 3),

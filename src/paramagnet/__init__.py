@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from paramagnet.estimates import Estimate as Estimate
     from paramagnet.exact.sums import log_partition as log_partition
     from paramagnet.exact.sums import sample_exact as sample_exact
+    from paramagnet.initializers import draw_machine as draw_machine
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
     from paramagnet.learning.evaluation import LogZ as LogZ
@@ -68,6 +69,7 @@ _MODULE_OF = {
     "GAUSSIAN": "units",
     "gaussian": "units",
     "initialize": "initializers",
+    "draw_machine": "initializers",
     "weight_std": "theory.scale",
     "beta_max": "theory.scale",
     "Biases": "theory.biases",

@@ -147,6 +147,34 @@ def draw_machine(
 ) -> Drawn:
     """The machine of `initialize` as ``rbm``, and as ``sigma`` the standard deviation that its weights were
     drawn with, gain included, without solving for it a second time.
+
+    Parameters
+    ----------
+    n_visible, n_hidden : int
+        Numbers of units.
+    visible, hidden : str or Unit, optional
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+    visible_bias : float, str or array_like, default 0.0
+        One number, one per unit, or ``"data"`` for the biases that give each unit the mean of its column of
+        ``data``.
+    hidden_bias : float, default 0.0
+        Bias of all hidden units.
+    scheme : str or Scheme, default "layer-correlation"
+        Name of the scheme that gives the scale of the weights.
+    gain : float, default 1.0
+        Factor on the scale; 0.25 is the paper's beta_max/4.
+    data : array_like, optional
+        Points whose means, and for some schemes more, are used.
+    scale_from : str, default "zero"
+        ``"zero"`` takes the scale of a machine without visible biases, ``"biases"`` that of the biases' own
+        distribution.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator of the random numbers; None takes a new seed from the operating system.
+
+    Returns
+    -------
+    Drawn
+        The machine, and the standard deviation of its weights.
     """
     as_choice(scale_from, "scale_from", ("zero", "biases"))
     chosen = as_scheme(scheme, "scheme")
