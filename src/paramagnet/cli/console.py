@@ -6,10 +6,12 @@ import os
 import re
 import sys
 import time
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import typer
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PIPED_WIDTH = 140
 _STEPS = 1_000_000  # of a bar
@@ -65,6 +67,8 @@ def _terminal_width(stream: IO[str]) -> int | None:
 
 def table_console() -> Console:
     """A console as wide as the terminal; in a file or a pipe as wide as the tables, not rich's 80 columns."""
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, _PIPED_WIDTH))
 
@@ -76,6 +80,7 @@ class Bar:
     """
 
     def __init__(self, title: str, *, done: float = 0.0) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         console = Console(stderr=True)
