@@ -7,12 +7,12 @@ that `paramagnet --version` and every `--help` answer at once.
 from __future__ import annotations
 
 import sys
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from paramagnet._version import __version__
-from paramagnet.cli.console import say
+from paramagnet.cli.console import compilations_shown, say
 from paramagnet.cli.lazy_group import LazyGroup, Listed
 
 
@@ -79,6 +79,11 @@ class _Commands(LazyGroup):
         ),
         "data": Listed("data_command", "app", "List, inspect, fetch and binarize data."),
     }
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for; say when it compiles, unless it prints JSON."""
+        with compilations_shown(wanted="--json" not in ctx.args):
+            return super().invoke(ctx)
 
 
 app = typer.Typer(

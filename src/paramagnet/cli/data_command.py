@@ -244,16 +244,17 @@ def _bar(name: str) -> Any:
     """A progress bar with the interface that pooch expects; None if stderr is not a terminal."""
     from rich.console import Console
 
-    console = Console(stderr=True)
-    return _Bar(name, console) if console.is_terminal else None
+    return _Bar(name) if Console(stderr=True).is_terminal else None
 
 
 class _Bar:
-    def __init__(self, name: str, console: Any) -> None:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    def __init__(self, name: str) -> None:
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
+        from paramagnet.cli.compile_bar import LiveProgress
 
         columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self._progress = Progress(*columns, console=console, transient=True)
+        self._progress = LiveProgress(*columns)
         self._task = self._progress.add_task("", total=None)
         self.total = 0
 
