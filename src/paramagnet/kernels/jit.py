@@ -13,7 +13,8 @@ from paramagnet.kernels.compiling import Compilation, report
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
+# No entry for C: Python calls the kernels, and nothing takes their addresses.
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _not_kept: set[str] = set()  # modules whose kernels no other process finds in the cache
 
 
@@ -33,10 +34,10 @@ def kernel(function: Function) -> Function:
 def part(function: Function) -> Function:
     """Compile ``function`` as `kernel` does, for calls from the kernels of its own file only.
 
-    Numba then makes no entries for Python and C. Taking in the named tuples of `partition` is a third of what
+    Numba then makes no entry for Python. Taking in the named tuples of `partition` is a third of what
     there is to compile in a small function.
     """
-    return _compile(function, {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+    return _compile(function, {**_OPTIONS, "no_cpython_wrapper": True})
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
