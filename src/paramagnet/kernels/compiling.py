@@ -21,6 +21,10 @@ _PURPOSES = {
     "lookup": "sampling",
     "changed_rows": "sampling",
     "normal": "sampling",
+    "int16_states": "sampling",
+    "int16_sweeps": "sampling",
+    "int16_tables": "sampling",
+    "int16_weights": "sampling",
     "otsu": "binarization",
 }
 

@@ -34,8 +34,8 @@ def kernel(function: Function) -> Function:
 def part(function: Function) -> Function:
     """Compile ``function`` as `kernel` does, for calls from the kernels of its own file only.
 
-    Numba then makes no entry for Python. Taking in the named tuples of `partition` is a third of what
-    there is to compile in a small function.
+    Numba then makes no entry for Python, which would have to be compiled too, with the unpacking of named
+    tuples.
     """
     return _compile(function, {**_OPTIONS, "no_cpython_wrapper": True})
 
