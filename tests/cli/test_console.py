@@ -90,7 +90,7 @@ def test_the_width_of_a_terminal(monkeypatch, columns, width):
     assert console._terminal_width(Terminal()) == width
 
 
-def on_terminal(folder, *words, columns=80):
+def on_terminal(folder, *words, columns=80, **environment):
     """What a command prints on a terminal, and its exit code."""
     pty = pytest.importorskip("pty", reason="no terminals here")
     import fcntl
@@ -100,6 +100,7 @@ def on_terminal(folder, *words, columns=80):
     terminal, inside = pty.openpty()
     fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "dumb"}
+    variables |= environment
     command = [sys.executable, "-m", "paramagnet", *words]
     process = subprocess.Popen(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=inside, stderr=inside

@@ -1,33 +1,94 @@
-"""The command line. Each command has a short file that parses, calls one public function and prints."""
+"""The command line. Each command has a short file that parses, calls one public function and prints.
+
+A command is imported when it is called, and its file imports NumPy and the library inside its functions, so
+that `paramagnet --version` and every `--help` answer at once.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from paramagnet._version import __version__
-from paramagnet.cli.beta_max_command import beta_max
-from paramagnet.cli.compare_command import compare
-from paramagnet.cli.console import say
-from paramagnet.cli.curve_command import curve
-from paramagnet.cli.data_command import app as data_app
-from paramagnet.cli.evaluate_command import evaluate
-from paramagnet.cli.fields import FieldCommand
-from paramagnet.cli.flags import FlagGroup
-from paramagnet.cli.merge_command import merge
-from paramagnet.cli.report_command import report
-from paramagnet.cli.reproduce_command import reproduce
-from paramagnet.cli.sample_command import sample
-from paramagnet.cli.schemes_command import schemes
-from paramagnet.cli.sweep_command import sweep
-from paramagnet.cli.table_command import table
-from paramagnet.cli.train_command import train
+from paramagnet.cli.console import compilations_shown, say
+from paramagnet.cli.lazy_group import LazyGroup, Listed
+
+
+class _Commands(LazyGroup):
+    """The commands, with their lines in the help: the first paragraph of each one's own help."""
+
+    listed: ClassVar[dict[str, Listed]] = {
+        "beta-max": Listed(
+            "beta_max_command",
+            "beta_max",
+            "Print beta_max and the standard deviation of the initial weights for a machine of these sizes.",
+        ),
+        "curve": Listed(
+            "curve_command",
+            "curve",
+            "Draw |chi_vh| against beta for several alpha and hidden biases, with the maxima marked.",
+        ),
+        "table": Listed(
+            "table_command",
+            "table",
+            "Print every beta_max of the paper's appendix C with the value computed here.",
+        ),
+        "schemes": Listed(
+            "schemes_command",
+            "schemes",
+            "Compare initial scales: every scheme for these sizes, and what other packages do by default.",
+        ),
+        "train": Listed("train_command", "app", "Train a machine and write it to a file."),
+        "evaluate": Listed(
+            "evaluate_command",
+            "evaluate",
+            "Print the log-likelihood of data under a machine, in nats per point.",
+        ),
+        "sample": Listed(
+            "sample_command",
+            "sample",
+            "Draw independent visible states from a machine: exactly where affordable, "
+            "else by Gibbs sampling.",
+        ),
+        "compare": Listed(
+            "compare_command",
+            "compare",
+            "Train from several initial scales and say which is best on these data, and how sure that is.",
+        ),
+        "sweep": Listed(
+            "sweep_command",
+            "sweep",
+            "Run the sweep of a specification, as far as it has not been run yet, and print its tables.",
+        ),
+        "reproduce": Listed(
+            "reproduce_command",
+            "reproduce",
+            "Run the paper's experiments, as far as they have not been run yet.",
+        ),
+        "merge": Listed(
+            "merge_command",
+            "merge",
+            "Put the records of several machines together, each run once.",
+        ),
+        "report": Listed(
+            "report_command",
+            "report",
+            "Write a report: every table and figure of the paper that has records, and how far they agree.",
+        ),
+        "data": Listed("data_command", "app", "List, inspect, fetch and binarize data."),
+    }
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for; say when it compiles, unless it prints JSON."""
+        with compilations_shown(wanted="--json" not in ctx.args):
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="paramagnet",
-    cls=FlagGroup,
+    cls=_Commands,
     help="Initial weights, training and likelihoods for restricted Boltzmann machines.",
     no_args_is_help=True,
     add_completion=False,
@@ -49,12 +110,6 @@ def _root(
     ] = False,
 ) -> None:
     """Initial weights, training and likelihoods for restricted Boltzmann machines."""
-
-
-app.command("beta-max")(beta_max)
-for _command in (curve, table, schemes, train, evaluate, sample, compare, sweep, reproduce, merge, report):
-    app.command(cls=FieldCommand if _command is train else None)(_command)
-app.add_typer(data_app, name="data")
 
 
 def main() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from paramagnet._checks import as_count
 from paramagnet.cli.console import Bar, say
-from paramagnet.theory.scale import find_beta_max
-from paramagnet.theory.status import judge
 
 if TYPE_CHECKING:
     from paramagnet.simulation import DisorderAverage
@@ -41,6 +38,10 @@ def beta_max(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print beta_max and the standard deviation of the initial weights for a machine of these sizes."""
+    from paramagnet._checks import as_count
+    from paramagnet.theory.scale import find_beta_max
+    from paramagnet.theory.status import judge
+
     n = as_count(visible_units, "--visible-units")
     m = as_count(hidden_units, "--hidden-units")
     result = find_beta_max(m / n, visible=visible, hidden=hidden, b=visible_bias, c=hidden_bias)
@@ -49,7 +50,7 @@ def beta_max(
         judge(result)
     for warning in caught:
         say(f"warning: {warning.message}", err=True)
-    sigma = float(result.beta / np.sqrt(n + m))
+    sigma = float(result.beta) / math.sqrt(n + m)
     simulated = None
     if check:
         units = {"visible": visible, "hidden": hidden}
@@ -117,7 +118,7 @@ def _comparison(simulated: DisorderAverage) -> Any:
         ratio = beta / simulated.beta_max
         table.add_row(f"{ratio:.2f}", f"{theory:.5f}", f"{value:.5f}", f"{error:.5f}")
     ratio, error = (x / simulated.beta_max for x in (simulated.maximum, simulated.maximum_error))
-    found = f"{ratio:.3f} +- {error:.3f} beta_max" if np.isfinite(ratio) else "outside of this range"
+    found = f"{ratio:.3f} +- {error:.3f} beta_max" if math.isfinite(ratio) else "outside of this range"
     return Group(
         f"\nLayer correlation of {simulated.n_draws} random machines of these sizes, {simulated.method}:",
         table,
@@ -126,4 +127,4 @@ def _comparison(simulated: DisorderAverage) -> Any:
 
 
 def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None

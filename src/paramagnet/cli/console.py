@@ -6,10 +6,16 @@ import os
 import re
 import sys
 import time
-from typing import IO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 import typer
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paramagnet.cli.compile_bar import CompileBar
 
 _PIPED_WIDTH = 140
 _STEPS = 1_000_000  # of a bar
@@ -65,8 +71,35 @@ def _terminal_width(stream: IO[str]) -> int | None:
 
 def table_console() -> Console:
     """A console as wide as the terminal; in a file or a pipe as wide as the tables, not rich's 80 columns."""
+    from rich.console import Console
+
     console = Console()
     return console if console.is_terminal else Console(width=max(console.width, _PIPED_WIDTH))
+
+
+@contextmanager
+def compilations_shown(wanted: bool) -> Iterator[None]:
+    """Within, a line on the terminal says when kernels are compiled; in a file or a pipe nothing does."""
+    if not wanted or _terminal_width(sys.stderr) is None:
+        yield
+        return
+    from paramagnet.kernels.compiling import Compilation, on_compile
+
+    bars: list[CompileBar] = []
+
+    def show(compilation: Compilation) -> None:
+        if not bars:  # most commands compile nothing, and do without the import
+            from paramagnet.cli.compile_bar import CompileBar
+
+            bars.append(CompileBar())
+        bars[0].show(compilation)
+
+    try:
+        with on_compile(show):
+            yield
+    finally:
+        for bar in bars:
+            bar.close()
 
 
 class Bar:
@@ -76,18 +109,16 @@ class Bar:
     """
 
     def __init__(self, title: str, *, done: float = 0.0) -> None:
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        console = Console(stderr=True)
-        self._progress = Progress(
+        from paramagnet.cli.compile_bar import LiveProgress
+
+        self._progress = LiveProgress(
             TextColumn("{task.description}"),
             BarColumn(),
             TaskProgressColumn(),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
         )
         self._task = self._progress.add_task(title, total=_STEPS, completed=int(_STEPS * done), note="")
         self._shown, self._note = 0.0, ""

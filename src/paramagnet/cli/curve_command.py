@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-
-from paramagnet.plots import check_figure_path, save_figure
-from paramagnet.units import as_unit
 
 
 def curve(
@@ -31,8 +28,10 @@ def curve(
     its slope in the visible bias is drawn; for spin and Gaussian hidden units chi_vh/eps at b = c = eps for
     three small eps, whose peak closes in on the transition.
     """
+    from paramagnet.plots import check_figure_path
+
     check_figure_path(out)
-    if not (np.isfinite(beta_stop) and (beta_stop == 0.0 or beta_stop > 0.1)):
+    if not (math.isfinite(beta_stop) and (beta_stop == 0.0 or beta_stop > 0.1)):
         raise ValueError(f"`--beta-stop` must be above 0.1, got {beta_stop:g}.")
     draw_curves(out, hidden, alpha, hidden_bias, beta_stop)
     typer.echo(f"layer correlation: {out}")
@@ -46,7 +45,9 @@ def draw_curves(
     beta_stop: float = 0.0,
 ) -> None:
     """Write the figure; shared with the demo."""
+    from paramagnet.plots import save_figure
     from paramagnet.reproduction.figures import draw_layer_correlation
+    from paramagnet.units import as_unit
 
     if as_unit(hidden, "hidden").symmetric and hidden_bias:
         raise ValueError("`--hidden-bias` is for bit hidden units; with others b = c = eps is drawn.")

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from paramagnet._files import writable_target, write_atomically
 from paramagnet.cli import data_text
 from paramagnet.cli.console import say
 from paramagnet.cli.flags import FlagGroup
@@ -23,7 +21,9 @@ if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset
     from paramagnet.data.table import Label, Table
 
-app = typer.Typer(cls=FlagGroup, help="List, inspect, fetch and binarize data.", no_args_is_help=True)
+app = typer.Typer(
+    cls=FlagGroup, help="List, inspect, fetch and binarize data.", no_args_is_help=True, add_completion=False
+)
 
 _OUTPUTS = (".npy", ".npz", ".csv")
 
@@ -152,6 +152,7 @@ def binarize(
     use: Annotated[Path | None, typer.Option(help="Take the thresholds from this file.")] = None,
 ) -> None:
     """Make data binary and write them to a file."""
+    from paramagnet._files import writable_target
     from paramagnet.data.binarize import Binarizer
     from paramagnet.data.files import read_table
 
@@ -243,16 +244,17 @@ def _bar(name: str) -> Any:
     """A progress bar with the interface that pooch expects; None if stderr is not a terminal."""
     from rich.console import Console
 
-    console = Console(stderr=True)
-    return _Bar(name, console) if console.is_terminal else None
+    return _Bar(name) if Console(stderr=True).is_terminal else None
 
 
 class _Bar:
-    def __init__(self, name: str, console: Any) -> None:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    def __init__(self, name: str) -> None:
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
+
+        from paramagnet.cli.compile_bar import LiveProgress
 
         columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self._progress = Progress(*columns, console=console, transient=True)
+        self._progress = LiveProgress(*columns)
         self._task = self._progress.add_task("", total=None)
         self.total = 0
 
@@ -271,6 +273,10 @@ class _Bar:
 
 
 def _write(out: Path, data: Any, names: tuple[str, ...], labels: Any) -> None:
+    import numpy as np
+
+    from paramagnet._files import write_atomically
+
     stream = io.BytesIO()
     small = data.astype(np.int8)
     if out.suffix.lower() == ".npy":

@@ -6,8 +6,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset
     from paramagnet.data.sources import Source
@@ -69,6 +67,8 @@ def describe(name: str, content: Dataset | Table, summary: Summary) -> list[str]
     lines.append(f"constant columns: {_constant(content.feature_names, summary)}")
     lines.append(f"duplicate points: {summary.n_duplicates}")
     if content.labels is not None:
+        import numpy as np
+
         counts = np.bincount(content.labels, minlength=len(content.class_names))
         shown = [f"{title} {count}" for title, count in zip(content.class_names, counts, strict=True)]
         lines.append(f"classes: {len(shown)} ({', '.join(shown[:12])}{', ...' if len(shown) > 12 else ''})")
@@ -99,13 +99,15 @@ def as_json(name: str, content: Dataset | Table, summary: Summary) -> dict[str, 
         "name": name,
         "n_points": summary.n_points,
         "n_features": summary.n_features,
-        "lowest": None if np.isnan(summary.lowest) else summary.lowest,
-        "highest": None if np.isnan(summary.highest) else summary.highest,
+        "lowest": None if math.isnan(summary.lowest) else summary.lowest,
+        "highest": None if math.isnan(summary.highest) else summary.highest,
         "n_missing": summary.n_missing,
         "constant": [content.feature_names[i] for i in summary.constant],
         "n_duplicates": summary.n_duplicates,
     }
     if content.labels is not None:
+        import numpy as np
+
         counts = np.bincount(content.labels, minlength=len(content.class_names)).tolist()
         result["classes"] = dict(zip(content.class_names, counts, strict=True))
     if summary.bounds is not None:

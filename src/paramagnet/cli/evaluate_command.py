@@ -11,9 +11,8 @@ import typer
 
 from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import Header, read_points
-from paramagnet.rbm import RBM
 
-if TYPE_CHECKING:  # imported where it is used: `paramagnet --help` must not load the kernels
+if TYPE_CHECKING:
     from paramagnet.estimates import Estimate
 
 
@@ -39,6 +38,7 @@ def evaluate(
     from paramagnet.exact.cost import SECONDS_ALLOWED
     from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.likelihood import log_likelihood
+    from paramagnet.rbm import RBM
 
     policy = LogZ(method, seconds=SECONDS_ALLOWED, n_samples=samples, n_temperatures=temperatures)
     rbm = RBM.load(model)

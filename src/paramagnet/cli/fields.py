@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from paramagnet._registry import Registry, is_flag, read_setting
-from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
-
 if TYPE_CHECKING:
+    from paramagnet._registry import Registry
     from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.optimizers import Optimizer
     from paramagnet.schemes import Scheme
@@ -60,6 +58,8 @@ def _take_settings(args: list[str], known: set[str]) -> tuple[dict[str, Any], li
         if not flag.startswith("--") or flag in known:
             rest.append(args[index])
             continue
+        from paramagnet._registry import is_flag, read_setting  # help and plain commands do without
+
         fields = _known_fields(args) if fields is None else fields
         name = flag.removeprefix("--").replace("-", "_")
         denied = name.removeprefix("no_")
@@ -90,13 +90,16 @@ def _known_fields(args: list[str]) -> Fields:
 
 
 def _registries() -> dict[str, Registry[Any]]:
-    from paramagnet.schemes import SCHEMES  # imports the theory
+    from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
+    from paramagnet.schemes import SCHEMES
 
     return {"--gradient": GRADIENTS, "--optimizer": OPTIMIZERS, "--scheme": SCHEMES}
 
 
 def make_gradient(text: str, given: dict[str, Any], **flags: Any) -> Gradient:
     """The gradient of that name with its settings; ``flags`` are those with a name of their own."""
+    from paramagnet.learning.registries import GRADIENTS
+
     settings = GRADIENTS.settings(text, "--gradient")
     own = {name: value for name, value in given.items() if name in settings}
     return GRADIENTS.make(text, "--gradient", own | _drop_none(flags))
@@ -106,6 +109,8 @@ def make_optimizer(
     text: str, given: dict[str, Any], learning_rate: float | None, momentum: float
 ) -> Optimizer:
     """The optimizer of that name with its settings."""
+    from paramagnet.learning.registries import OPTIMIZERS
+
     settings = OPTIMIZERS.settings(text, "--optimizer")
     own = {name: value for name, value in given.items() if name in settings}
     if momentum or "momentum" in settings:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 
 from paramagnet.cli.console import say
@@ -48,7 +48,7 @@ def print_history(result: TrainResult) -> None:
     last = records[-1]
     how = " (mAIS)" if last.error > 0.0 else ""
     line = f"log-likelihood after {last.epoch} epochs: {show_value(last)}{how} nats per point"
-    if np.isfinite(last.validation):
+    if math.isfinite(last.validation):
         line += f", validation {last.validation:.4f}"
     typer.echo(f"{line} ({result.state.seconds:.1f} s)")
     doubtful = [str(record.epoch) for record in records if not record.trusted]
@@ -61,7 +61,9 @@ def print_history(result: TrainResult) -> None:
 
 
 def _print_table(records: tuple[Record, ...]) -> None:
-    validated = any(np.isfinite(record.validation) for record in records)
+    import numpy as np
+
+    validated = any(math.isfinite(record.validation) for record in records)
     estimated = any(record.error > 0.0 for record in records)
     chosen = sorted({round(i) for i in np.linspace(0, len(records) - 1, min(len(records), _MOST_ROWS))})
     heading = f"{'epoch':>8s}{'log-likelihood':>24s}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from paramagnet.cli.console import say
-from paramagnet.units import FloatArray, as_binary, find_unit
+
+if TYPE_CHECKING:
+    from paramagnet.units import FloatArray
 
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
@@ -21,6 +22,8 @@ def read_points(path: Path, units: str, header: bool | None = None) -> FloatArra
 
     Bits given to spin units, and spins given to bit units, are converted, with a line that says so.
     """
+    import numpy as np
+
     from paramagnet.data.files import read_data, read_table
 
     points = read_data(path, header=header)
@@ -40,6 +43,10 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     """``points`` in the values of these units; NaN stays what it is. For Gaussian units all numbers are
     values.
     """
+    import numpy as np
+
+    from paramagnet.units import as_binary, find_unit
+
     unit = find_unit(units, "visible")
     if unit.values is None or unit.is_value(points[~np.isnan(points)]).all():
         return points

@@ -6,20 +6,18 @@ import io
 import math
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from paramagnet._files import writable_target, write_atomically
 from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import as_levels
-from paramagnet.plots import FORMATS, check_figure_path
-from paramagnet.rbm import RBM
-from paramagnet.units import FloatArray
+
+if TYPE_CHECKING:
+    from paramagnet.rbm import RBM
+    from paramagnet.units import FloatArray
 
 _ARRAYS = (".npy", ".npz", ".csv")
-_IMAGES = tuple(f".{name}" for name in FORMATS)
 _SAMPLES, _COMPLETIONS = 100, 9  # unless told otherwise
 _MOST_IMAGES = 10_000
 
@@ -55,16 +53,22 @@ def sample(
     --clamp completes images: each row of the file is completed --n-samples times, by Gibbs sampling. In the
     picture the row itself comes first, with its free pixels in blue.
     """
+    import numpy as np
+
+    from paramagnet._files import writable_target
     from paramagnet._parallel import count_cores
     from paramagnet.cli.console import Bar
     from paramagnet.exact.sums import sample_exact
+    from paramagnet.plots import FORMATS, check_figure_path
+    from paramagnet.rbm import RBM
     from paramagnet.sampling import chains as gibbs
 
-    drawn = out.suffix.lower() in _IMAGES
+    images = tuple(f".{name}" for name in FORMATS)
+    drawn = out.suffix.lower() in images
     if drawn:
         check_figure_path(out)
     elif out.suffix.lower() not in _ARRAYS:
-        known = ", ".join((*_ARRAYS, *_IMAGES))
+        known = ", ".join((*_ARRAYS, *images))
         raise ValueError(f"`--out` must end in one of {known}, got {str(out)!r}.")
     writable_target(out)
     if not drawn and (shape is not None or columns is not None):
@@ -152,6 +156,8 @@ def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
 
 
 def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
+    import numpy as np
+
     from paramagnet.data.files import read_table
 
     values = np.asarray(read_table(path, label=False).data, dtype=np.float64)
@@ -166,6 +172,8 @@ def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
 def _draw(
     out: Path, states: FloatArray, held: FloatArray | None, image_shape: tuple[int, int], columns: int | None
 ) -> None:
+    import numpy as np
+
     from paramagnet.plots import image_grid, save_figure
 
     if held is not None:  # one row of images for each row of the file, unless told otherwise
@@ -177,6 +185,10 @@ def _draw(
 
 def _write(out: Path, states: FloatArray, *, whole: bool) -> None:
     """Write the states; whole numbers take one byte each, others are written in full."""
+    import numpy as np
+
+    from paramagnet._files import write_atomically
+
     buffer, small = io.BytesIO(), states.astype(np.int8) if whole else states
     if out.suffix.lower() == ".npy":
         np.save(buffer, small)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-
-from paramagnet.package_scales import SchemeReport, compare_schemes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
+
+    from paramagnet.package_scales import SchemeReport
 
 _WIDE = 112  # columns of the terminal for all columns of the table
 _NAME_WIDTH = 18  # of the columns with words
@@ -41,6 +41,8 @@ def schemes(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Compare initial scales: every scheme for these sizes, and what other packages do by default."""
+    from paramagnet.package_scales import compare_schemes
+
     reports = compare_schemes(
         visible_units,
         hidden_units,
@@ -88,7 +90,7 @@ def _table(reports: Sequence[SchemeReport], *, wide: bool) -> Table:
 
 def _record(report: SchemeReport) -> dict[str, object]:
     values = asdict(report) | {"visible": report.visible.name, "hidden": report.hidden.name}
-    return {key: None if isinstance(v, float) and not np.isfinite(v) else v for key, v in values.items()}
+    return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in values.items()}
 
 
 def _cells(report: SchemeReport) -> list[str]:
@@ -98,14 +100,14 @@ def _cells(report: SchemeReport) -> list[str]:
         f"{report.sigma:.3g}",
         f"{report.to_ours:.2g}" if report.to_ours < 0.1 else f"{report.to_ours:.2f}",
         f"{report.to_critical:.2g}" if report.to_critical < 0.1 else f"{report.to_critical:.2f}",
-        *("-" if np.isnan(q) else f"{q:.3f}" for q in (report.q_v, report.q_h)),
+        *("-" if math.isnan(q) else f"{q:.3f}" for q in (report.q_v, report.q_h)),
         _percent(report.correlation),
         _describe(report),
     ]
 
 
 def _percent(fraction: float) -> str:
-    if np.isnan(fraction):
+    if math.isnan(fraction):
         return "-"
     return "< 0.1 %" if abs(fraction) < 1e-3 else f"{100 * fraction:.1f} %"
 

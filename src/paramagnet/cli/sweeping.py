@@ -93,13 +93,13 @@ class Display:
     """A progress bar on a terminal, else one line per minute."""
 
     def __init__(self, name: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.progress import BarColumn, TextColumn
 
-        console = Console(stderr=True)
-        self._name, self._bar = name, console.is_terminal
+        from paramagnet.cli.compile_bar import LiveProgress
+
         columns = (TextColumn(name), BarColumn(), TextColumn("{task.fields[text]}"))
-        self._progress = Progress(*columns, console=console, transient=True, disable=not self._bar)
+        self._progress = LiveProgress(*columns)
+        self._name, self._bar = name, not self._progress.disable
         self._task = self._progress.add_task("", total=None, text="")
         self._printed = time.monotonic()
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-
-from paramagnet.theory.scale import beta_max
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +22,7 @@ def table(
 ) -> None:
     """Print every beta_max of the paper's appendix C with the value computed here."""
     from paramagnet.reproduction.paper import read_beta_max
+    from paramagnet.theory.scale import beta_max
 
     if hidden not in _KINDS:
         raise ValueError(f"`--hidden` must be bit, spin or both, got {hidden!r}.")
@@ -61,6 +59,7 @@ def _record(row: PaperBetaMax, value: float) -> dict[str, object]:
 
 def _print_grid(console: Console, kind: str, rows: list[PaperBetaMax], ours: object) -> None:
     """The values of one kind of hidden units; on a narrow terminal some columns below the others."""
+    import numpy as np
     from rich.table import Table
 
     values = np.asarray(ours)

@@ -7,26 +7,32 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
-from paramagnet._checks import as_real
-from paramagnet._files import writable_target
 from paramagnet.cli.console import Bar, say
-from paramagnet.cli.fields import given_settings, make_gradient, make_optimizer, make_scheme, refuse_unused
+from paramagnet.cli.fields import (
+    FieldCommand,
+    given_settings,
+    make_gradient,
+    make_optimizer,
+    make_scheme,
+    refuse_unused,
+)
 from paramagnet.cli.history import as_epochs, print_history, show_value
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import Header, read_points
-from paramagnet.plots import check_figure_path
-from paramagnet.rbm import RBM
-from paramagnet.units import Unit, find_unit
 
-if TYPE_CHECKING:  # the rest is imported where it is used: `paramagnet --help` must not load the kernels
+if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.state import TrainState
     from paramagnet.learning.training import TrainResult
+    from paramagnet.rbm import RBM
+    from paramagnet.units import Unit
+
+app = typer.Typer(add_completion=False)
 
 
+@app.command(cls=FieldCommand)
 def train(
     ctx: typer.Context,
     data: Annotated[
@@ -94,9 +100,14 @@ def train(
 
     With --resume and more --epochs a finished run is trained further.
     """
+    import numpy as np
+
+    from paramagnet._files import writable_target
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
     from paramagnet.learning.loop import DivergenceError
+    from paramagnet.plots import check_figure_path
+    from paramagnet.units import find_unit
 
     writable_target(out)
     if plot is not None:
@@ -123,8 +134,9 @@ def train(
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
-    if resume:
-        start = _load_state(checkpoint, hidden_units, visible, hidden)
+    state = _load_state(checkpoint, hidden_units, visible, hidden) if resume else None
+    if state is not None:
+        start = state
         if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
             say("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
@@ -141,7 +153,7 @@ def train(
             rng=rng,
         )
     n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
-    progress = _Watch(epochs, n_batches, start)
+    progress = _Watch(epochs, n_batches, state)
     try:
         with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress:
             result = training.train(
@@ -184,6 +196,8 @@ def _require_new(out: Path, checkpoint: Path) -> None:
 
 
 def _as_bias(text: str) -> float | str:
+    from paramagnet._checks import as_real
+
     try:
         return "data" if text == "data" else as_real(float(text), "--visible-bias")
     except ValueError:
@@ -215,6 +229,7 @@ def _choose_gradient(
 
 def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
     from paramagnet.learning.state import load_checkpoint
+    from paramagnet.units import find_unit
 
     if not path.exists():
         raise FileNotFoundError(
@@ -253,8 +268,8 @@ def _draw(result: TrainResult, plot: Path) -> None:
 class _Watch:
     """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
 
-    def __init__(self, epochs: int, n_batches: int, start: RBM | TrainState) -> None:
-        self.state = start if not isinstance(start, RBM) else None
+    def __init__(self, epochs: int, n_batches: int, start: TrainState | None) -> None:
+        self.state = start
         self._epochs, self._n_batches = epochs, n_batches
         self._bar = Bar(self._title(0), done=self._fraction())
 

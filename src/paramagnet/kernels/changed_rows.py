@@ -144,8 +144,10 @@ def add_changed_rows(rows: Any, bounds: Any, step: float, panels: Any, fields: A
         for i in range(n_chains):
             part = (bounds[2 * i], bounds[2 * i + 1], bounds[2 * i + 2])
             if n < WIDTH:  # the panel is wider than what is left of the fields
-                rest[:n] = fields[i, first:]
+                for x in range(n):  # assigning slices would compile Numba's formatting of errors, for 2 s
+                    rest[x] = fields[i, first + x]
             target, at = (flat, i * n_fields + first) if n == WIDTH else (rest, 0)
             _sum_rows(target, at, panels, p * size, rows, part, length)
             if n < WIDTH:
-                fields[i, first:] = rest[:n]
+                for x in range(n):
+                    fields[i, first + x] = rest[x]

@@ -23,7 +23,7 @@ from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
 
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import kernel, part
 from paramagnet.kernels.tables import LN2, Tables
 
 # Columns of a quad, whose four rows take eight registers: of 32 with AVX-512, of 16 with AVX. The cache of
@@ -251,7 +251,7 @@ def _scratch_size(m: int, n_borders: int) -> int:
     return (m + 1) * (QUAD + 2 * COLUMNS + 4 * HALF) + (3 + n_borders) * QUAD + 5 * COLUMNS + 10 * PAGE
 
 
-@kernel
+@part
 def _make_scratch(t: Tables, space: Any) -> Any:
     """The working arrays of one thread, laid out in ``space``, and where they end.
 
@@ -287,7 +287,7 @@ def _make_scratch(t: Tables, space: Any) -> Any:
     ), end
 
 
-@kernel
+@part
 def _set_columns(t: Tables, s: Scratch, block: int) -> int:
     """Prepare the columns ``block * COLUMNS, ...``; return how many there are, in whole quads."""
     m, n_high, pairwise = t.scale.size, t.high_linear.size, t.pairwise
@@ -320,7 +320,7 @@ def _set_columns(t: Tables, s: Scratch, block: int) -> int:
     return (n_columns + LANES - 1) // LANES * LANES
 
 
-@kernel
+@part
 def _sweep_pairwise(
     t: Tables, s: Scratch, n_columns: int, q: int, gradient: bool, reference: int, columns: Any
 ) -> None:
@@ -355,7 +355,7 @@ def _sweep_pairwise(
                     s.partial[(4 * j + r) * HALF] += low
 
 
-@kernel
+@part
 def _sweep(
     t: Tables, s: Scratch, n_columns: int, first: Any, last: Any, gradient: bool, reference: Any,
     rows: Any, row_power: Any, columns: Any,
@@ -443,7 +443,7 @@ def _sweep(
                 rows[4 * q + r] += _sum(pairs, x) + _sum(pairs, x + HALF)
 
 
-@kernel
+@part
 def _to_common_power(numbers: Any, powers: Any, count: int) -> Any:
     """Bring ``numbers * 2**powers`` to one power, the highest; ``powers`` is used up."""
     factors = powers.view(np.float64)

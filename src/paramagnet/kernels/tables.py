@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import kernel, part
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,12 +64,12 @@ class Tables(NamedTuple):
     magnitude: float  # sum of the absolute values of all terms of the exponent: no state's exponent is larger
 
 
-@kernel
+@part
 def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
-@kernel
+@part
 def _extend(table: Any, x: int, shift: int, step: Any, i: int, j: int, pairwise: bool) -> None:
     """From the entry ``x`` without bit ``i`` make those with bit ``i`` 0 (there) and 1 (at ``x + shift``)."""
     value = table[x]
@@ -79,7 +79,7 @@ def _extend(table: Any, x: int, shift: int, step: Any, i: int, j: int, pairwise:
         table[x], table[x + shift] = value * step[0, i, j], value * step[1, i, j]
 
 
-@kernel
+@part
 def _fill_linear(table: Any, linear: Any) -> None:
     """``table[x] = linear.x`` less its largest value, ``x`` the bits of the index; -inf beyond the last."""
     size = 1

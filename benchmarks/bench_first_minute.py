@@ -1,0 +1,107 @@
+"""What a new user waits for: kernels compiled for the first time, and the answers of the command line.
+
+    python benchmarks/bench_first_minute.py [--rounds 3] [--against FOLDER] [--json FILE]
+
+Each measurement is a process of its own with an empty folder for Numba's cache. The script prints processor
+time, which other work on the machine disturbs less than the time on the clock, and how many functions were
+compiled; of several rounds the smallest. ``--against`` is the ``src`` folder of another checkout, which is
+measured in turn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parents[1] / "src"
+
+PREPARED = """
+import time
+import numpy as np
+import paramagnet as pm
+from numba.core import event
+import paramagnet.learning.training, paramagnet.sampling.annealing, paramagnet.exact.sums
+class Count(event.Listener):
+    n = 0
+    def on_start(self, happened):
+        self.n += happened.data["dispatcher"].py_func.__module__.startswith("paramagnet.")
+    def on_end(self, happened):
+        pass
+count = Count()
+event.register("numba:compile", count)
+rbm = pm.initialize(20, 10, rng=0)
+data = np.random.default_rng(0).choice([-1.0, 1.0], size=(200, 20))
+start = time.process_time()
+"""
+REPORTED = "\nprint(time.process_time() - start, count.n)"
+
+FIRST = {
+    "exact training, 20 x 10": "pm.train(rbm, data, epochs=1, gradient=pm.Exact())",
+    "PCD training, 20 x 10": "pm.train(rbm, data, epochs=1, gradient=pm.PCD())",
+    "PCD training without likelihoods": "pm.train(rbm, data, epochs=1, gradient=pm.PCD(), evaluate=[])",
+    "exact log-likelihood": "pm.log_likelihood(rbm, data)",
+    "Gibbs samples": "pm.sample(rbm, 100, rng=0)",
+    "ln Z by mAIS": "pm.estimate_log_partition(rbm, n_samples=100, n_temperatures=10, rng=0)",
+}
+ANSWERS = ("--version", "--help", "beta-max --help", "train --help", "data --help")
+
+
+def first_call(source: Path, code: str) -> tuple[float, int]:
+    """Processor time of a first call, and the functions it compiled."""
+    with tempfile.TemporaryDirectory() as cache:
+        variables = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": cache}
+        command = [sys.executable, "-c", PREPARED + code + REPORTED]
+        run = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    seconds, n_compiled = run.stdout.split()
+    return float(seconds), int(n_compiled)
+
+
+def answer(source: Path, words: str) -> tuple[float, int]:
+    """Processor time of a process of the command line."""
+    code = (
+        "import os, subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-m', 'paramagnet', *{words.split()}], stdout=subprocess.DEVNULL)\n"
+        "times = os.times()\n"
+        "print(times.children_user + times.children_system)"
+    )
+    variables = os.environ | {"PYTHONPATH": str(source)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True
+    )
+    return float(run.stdout), 0
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    sources = {"here": HERE} | ({"there": options.against.resolve()} if options.against else {})
+    rows = [(name, first_call, code) for name, code in FIRST.items()]
+    rows += [(f"paramagnet {words}", answer, words) for words in ANSWERS]
+    results = []
+    for name, measure, what in rows:
+        best: dict[str, tuple[float, int]] = {}
+        for _ in range(options.rounds):
+            for place, source in sources.items():
+                found = measure(source, what)
+                best[place] = min(best.get(place, found), found)
+        results.append({"name": name, "seconds": {place: value[0] for place, value in best.items()}})
+        shown = "   ".join(
+            f"{place} {seconds:6.3f} s" + (f" ({n} compiled)" if n else "")
+            for place, (seconds, n) in best.items()
+        )
+        print(f"{name:34s}{shown}", flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
