@@ -410,15 +410,31 @@ def run_block(
     packed_v, codes_v, packed_h, codes_h, bits_v, bits_h = states
     counters, column = room[4], room[5]
     seed, first, start, n_used = np.uint64(address[0]), address[1], address[2], address[3]
+    of_hidden = 0 * n_used  # streams; no constants: one more type would be one more function to compile
+    of_visible = of_hidden + 1
     for sweep in range(start, start + n_sweeps):
         fill_counters(counters, seed, first, sweep)
         counts[2] += draw_layer(
-            hidden, n_parts[0], codes_v, packed_v, counters, room[:4], (seed, n_used, sweep, 0), bits_h
+            hidden,
+            n_parts[0],
+            codes_v,
+            packed_v,
+            counters,
+            room[:4],
+            (seed, n_used, sweep, of_hidden),
+            bits_h,
         )
         n = encode(bits_h, n_parts[1], codes_h, packed_h, n_used, column)
         counts[1] += n if sweep > start else 0
         counts[2] += draw_layer(
-            visible, n_parts[1], codes_h, packed_h, counters, room[:4], (seed, n_used, sweep, 1), bits_v
+            visible,
+            n_parts[1],
+            codes_h,
+            packed_h,
+            counters,
+            room[:4],
+            (seed, n_used, sweep, of_visible),
+            bits_v,
         )
         for unit in range(held.shape[1]):
             for w in range(held.shape[2]):

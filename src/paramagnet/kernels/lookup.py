@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
 from numba.extending import intrinsic
 
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import kernel, part
 
 GROUP = 4  # units
 WIDTH = 16  # columns of a panel: a line of the cache, and the longest register
@@ -114,7 +114,7 @@ def _fill_group(
     return types.void(rows, count, count, table, count, number, number), code
 
 
-@kernel
+@part
 def _copy_rows(weights: Any, first: int, column: int, n_rows: int, rows: Any) -> None:
     """Part of a panel of the weights, side by side; zeros beyond the last unit and the last column."""
     n_units, n_fields = weights.shape
@@ -228,7 +228,7 @@ def _transpose(typingctx: Any, source: Any, at: Any, stride: Any, target: Any, t
     return types.void(source, count, count, target, count), code
 
 
-@kernel
+@part
 def _copy_columns(weights: Any, first: int, column: int, n_rows: int, rows: Any) -> None:
     """`_copy_rows` of the transposed weights, read along their own rows."""
     n_fields, n_units = weights.shape
@@ -236,7 +236,8 @@ def _copy_columns(weights: Any, first: int, column: int, n_rows: int, rows: Any)
     n = min(WIDTH, n_fields - column)
     n_whole = min(n_rows, n_units - first)
     if n < WIDTH or n_whole < n_rows:
-        rows[: n_rows * WIDTH] = np.float32(0.0)
+        for k in range(n_rows * WIDTH):
+            rows[k] = np.float32(0.0)
     for j in range(0, n, WIDTH):
         for k in range(0, n_whole, WIDTH):
             if j + WIDTH <= n and k + WIDTH <= n_whole:
@@ -274,7 +275,8 @@ def multiply_codes(
     flat_codes, flat_weights = codes.reshape(codes.size), weights.reshape(weights.size)
     for column in range(0, n_fields, WIDTH):
         n_columns = min(WIDTH, n_fields - column)
-        sums[:] = np.float32(0.0)
+        for k in range(sums.size):
+            sums[k] = np.float32(0.0)
         for first in range(0, n_groups, CHUNK):
             n = min(CHUNK, n_groups - first)
             whole = n_columns == WIDTH and GROUP * (first + n) <= weights.shape[0] and not across
@@ -346,4 +348,5 @@ def multiply_states(
     ``codes`` and ``room`` are those of `make_room`.
     """
     fill_codes(states, np.float32(0.5) * (np.float32(levels[0]) + np.float32(levels[1])), codes)
-    multiply_codes(codes, (0, len(states), 0, 0), weights, False, levels, room, fields)
+    none, across = 0 * len(states), len(states) < 0  # constants would be types of their own, compiled anew
+    multiply_codes(codes, (none, len(states), none, none), weights, across, levels, room, fields)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import kernel, part
 
 
 @kernel
@@ -72,8 +72,10 @@ def gather_states(high: Any, chosen: Any, levels: tuple[float, float], out: Any)
 @kernel
 def sum_rows(states: Any, factors: Any, means: Any, visible: Any, hidden: Any) -> None:
     """Sums over the rows: of ``factors[i] * states[i]`` into ``visible``, of ``means[i]`` into ``hidden``."""
-    visible[:] = 0.0
-    hidden[:] = 0.0
+    for j in range(visible.size):
+        visible[j] = 0.0
+    for j in range(hidden.size):
+        hidden[j] = 0.0
     for i in range(states.shape[0]):
         row, factor = states[i], np.float64(factors[i])
         for j in range(row.size):
@@ -83,7 +85,7 @@ def sum_rows(states: Any, factors: Any, means: Any, visible: Any, hidden: Any) -
             hidden[j] += row[j]
 
 
-@kernel
+@part
 def _find_direction(
     slope: Any, rule: tuple[float, ...], first: Any, second: Any, new_first: Any, new_second: Any
 ) -> None:
@@ -106,7 +108,7 @@ def _find_direction(
             slope[j] = velocity
 
 
-@kernel
+@part
 def _move(slope: Any, rate: float, keep: float, before: Any, after: Any, narrow: Any, sizes: Any) -> None:
     """The parameters of one row, their float32 copies, and their squares added to ``sizes``."""
     for j in range(slope.size):
@@ -160,7 +162,8 @@ def move_weights(
             squares[j] += slope[j] * slope[j]
         if in_place:
             for k in range(1 + n_slots):
-                room[k * m : (k + 1) * m] = new[k][at:end]
+                for j in range(m):
+                    room[k * m + j] = new[k][at + j]
             _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
             _move(slope, rate, keep, room[:m], after, narrow, sizes)
         else:

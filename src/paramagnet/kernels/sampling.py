@@ -29,7 +29,7 @@ from numba.core import cgutils
 from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
 from numba.extending import intrinsic
 
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import kernel, part
 
 _MULTIPLIER_0, _MULTIPLIER_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _WEYL_0, _WEYL_1 = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
@@ -197,7 +197,7 @@ def _philox_line(
     return types.void(word, word, word, word, word, word, out, count, count), code
 
 
-@kernel
+@part
 def _fill_words(words: Any, at: int, n_units: int, seed: Any, chain: int, sweep: int, stream: int) -> None:
     """The random words of one chain's layer, ``words[at + j]`` for unit ``j``; up to 64 words behind them are
     overwritten, too.
@@ -212,7 +212,7 @@ def _fill_words(words: Any, at: int, n_units: int, seed: Any, chain: int, sweep:
         _philox_line(np.uint32(first), c1, c2, c3, k0, k1, words, at + first, quarter)
 
 
-@kernel
+@part
 def _choose(x: Any, e: Any, word: Any, low: Any, high: Any) -> Any:
     """The level of a unit with log-odds ``x`` and ``e = exp(-|x|)``."""
     u = _multiply_add(np.float32(np.int32(word >> np.uint32(9))), _STEP, _HALF_STEP)
@@ -230,7 +230,7 @@ def fill_uniform(out: Any, seed: int, first: int, sweep: int, stream: int) -> No
             out[i, j] = np.float32(np.int32(words[j] >> np.uint32(9))) * _STEP + _HALF_STEP
 
 
-@kernel
+@part
 def _draw_row(
     fields: Any, slope: Any, shift: Any, low: Any, high: Any, words: Any, old: Any, new: Any
 ) -> Any:
@@ -294,7 +294,7 @@ def fill_means(
             to[j] = factor * _multiply_add(step, (_ONE if x >= 0.0 else e) / (_ONE + e), low)
 
 
-@kernel
+@part
 def _list_rises(old: Any, new: Any, rows: Any, n: int) -> int:
     """List the units of one chain that rise from ``rows[n]`` on, an even number; return where it ends.
 
@@ -363,7 +363,7 @@ def list_changes(old: Any, new: Any, rows: Any, bounds: Any) -> int:
     return n_changed
 
 
-@kernel
+@part
 def _weigh_row(
     fields: Any, scales: Any, shifts: Any, tilt: float, low: Any, high: Any, words: Any, new: Any, parts: Any
 ) -> None:
@@ -379,7 +379,7 @@ def _weigh_row(
         new[j] = _choose(np.float32(x1), e1, words[j], low, high)
 
 
-@kernel
+@part
 def _sum_parts(parts: Any, lanes: Any) -> float:
     """The sum of the first parts, plus the logarithm of the product of the second over that of the third."""
     total = 0.0
