@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-_MOST_BITS = 200  # of an integer that is shown digit by digit
-_MOST_MEMORY = 2.0**40  # bytes, where the size of the memory is not known or larger
+_MOST_BITS = 200  # largest size of an integer that is shown with all its digits
+_MOST_MEMORY = 2.0**40  # bytes that are allowed if the size of the memory is unknown or larger
 
 
 class _Shown(reprlib.Repr):
@@ -40,7 +40,7 @@ _SHORT = _Shown()
 
 
 def shown(value: Any) -> str:
-    """``value`` for an error message: its ``repr``, or what kind of thing it is where that would be long."""
+    """``value`` for an error message: its ``repr``, or its type if the ``repr`` would be long."""
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if isinstance(shape, tuple) and (dtype is not None or hasattr(value, "dtypes")) and shape:
         size = 1
@@ -55,13 +55,13 @@ def shown(value: Any) -> str:
 def as_array(value: Any, argument: str, wanted: str = "an array of real numbers") -> Array:
     """``value`` as a NumPy array of real numbers of any type and shape; an error names ``argument``.
 
-    The numbers themselves are not looked at: they may be NaN or infinite. ``wanted`` completes the sentence
+    The numbers themselves are not checked; they may be NaN or infinite. ``wanted`` completes the sentence
     "`argument` must be ...".
     """
     ours = _as_ours(value, argument)
     try:
         array = np.asarray(ours)
-    except (TypeError, ValueError, RuntimeError) as error:  # of NumPy, or of the elements of a list
+    except (TypeError, ValueError, RuntimeError) as error:  # raised by NumPy, or by elements of a list
         if "inhomogeneous" in str(error):
             raise ValueError(
                 f"`{argument}` must be {wanted}, with rows of equal length, got {shown(value)}."
@@ -70,7 +70,7 @@ def as_array(value: Any, argument: str, wanted: str = "an array of real numbers"
     if array.dtype.kind == "O":
         array = _as_floats(array, value, argument, wanted)
     elif array.dtype.type.__module__ == "ml_dtypes" and "complex" not in array.dtype.name:
-        array = array.astype(np.float64)  # bfloat16 and smaller: exact
+        array = array.astype(np.float64)  # exact for bfloat16 and smaller types
     if array.dtype.kind not in "biuf" or isinstance(value, bytearray | memoryview):
         if array.dtype.kind == "c" and not array.ndim:
             raise ValueError(f"`{argument}` must be real, got {shown(value)}.")
@@ -88,7 +88,7 @@ def as_float64(array: Array) -> npt.NDArray[np.float64]:
 
 
 def require_memory(n_bytes: int, argument: str, value: Any) -> None:
-    """An error if arrays of ``n_bytes`` would not fit into the memory of this computer."""
+    """Raise an error if arrays of ``n_bytes`` would not fit into the memory of this computer."""
     most = min(physical_memory(), _MOST_MEMORY)
     if n_bytes > most:
         raise ValueError(
@@ -177,7 +177,7 @@ def _from_torch(tensor: Any, argument: str) -> Any:
 
 
 def _from_frame(frame: Any, argument: str) -> Any:
-    """A data frame or a series; of those with NA pandas would make an array of objects."""
+    """A data frame or a series as an array; NA is refused, as pandas would make an array of objects."""
     array = frame.to_numpy()
     if isinstance(array, np.ndarray) and array.dtype.kind == "O" and hasattr(frame, "isna"):
         missing = np.asarray(frame.isna())

@@ -21,17 +21,17 @@ MOST_CHAINS = 10**7  # largest number of chains, samples or temperatures; more w
 MOST_SWEEPS = 10**9  # largest number of sweeps or epochs; more would not end in a lifetime
 MOST_THREADS = 4096
 _LONGEST_PATH = 4095  # bytes
-_LONGEST_NAME = 255  # bytes of a file's name, on every file system in use
+_LONGEST_NAME = 255  # bytes of a file's name, on all common file systems
 
 
 def as_count(value: Any, argument: str, *, minimum: int = 1, maximum: int | None = LARGEST_COUNT) -> int:
-    """``value`` as an integer from ``minimum`` to ``maximum``; None is for numbers that count nothing."""
+    """``value`` as an integer from ``minimum`` to ``maximum`` (None for numbers that are not counts)."""
     rule = "a positive integer" if minimum == 1 else f"an integer of at least {minimum}"
     try:
         if isinstance(value, (bool, np.bool_)) or np.ndim(value):
             raise TypeError
         count = operator.index(value)
-    except (TypeError, ValueError, RuntimeError):  # also of arrays whose rows differ, and of tensors
+    except (TypeError, ValueError, RuntimeError):  # also raised by ragged arrays and by tensors
         raise ValueError(f"`{argument}` must be {rule}, got {shown(value)}.") from None
     if count < minimum:
         raise ValueError(f"`{argument}` must be {rule}, got {shown(value)}.")
@@ -57,7 +57,7 @@ def as_reals(value: Any, argument: str) -> FloatArray:
 
 
 def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
-    """``value`` as an array of finite numbers above zero (or at zero, where ``zero`` allows it)."""
+    """``value`` as an array of finite positive numbers (or non-negative ones, if ``zero``)."""
     array = as_reals(value, argument)
     bad = array < 0 if zero else array <= 0
     if bad.any():
@@ -67,7 +67,7 @@ def as_positive(value: Any, argument: str, *, zero: bool = False) -> FloatArray:
 
 
 def as_real(value: Any, argument: str, *, finite: bool = True) -> float:
-    """``value`` as one real number; a finite one, unless told otherwise."""
+    """``value`` as one real number, which must be finite if ``finite``."""
     if isinstance(value, (bool, np.bool_)):
         raise ValueError(f"`{argument}` must be a real number, got {value!r}.")
     array = as_reals(value, argument) if finite else as_float64(as_array(value, argument, "a real number"))
@@ -95,7 +95,7 @@ def as_choice(value: Any, argument: str, choices: Sequence[str]) -> str:
 
 
 def as_callable(value: Function | None, argument: str, called_with: str) -> Function | None:
-    """``value`` as a function, or None; ``called_with`` says what it will be given."""
+    """``value`` as a function, or None; ``called_with`` describes its argument for the error message."""
     if value is not None and not callable(value):
         raise ValueError(
             f"`{argument}` must be None or a function, called with {called_with}, got {shown(value)}."
@@ -145,7 +145,7 @@ def as_generator(rng: Any) -> np.random.Generator:
 
 
 def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatArray:
-    """``data`` as a float64 array ``(n_points, n_units)``; of finite numbers, if so asked."""
+    """``data`` as a float64 array ``(n_points, n_units)``, which must be finite if ``finite``."""
     array = as_array(data, argument)
     if array.size == 0:
         raise ValueError(f"`{argument}` must hold at least one point, got shape {array.shape}.")
@@ -165,7 +165,7 @@ def as_table(data: Any, argument: str, n_units: int, *, finite: bool) -> FloatAr
 
 
 def require_finite(states: FloatArray, argument: str) -> None:
-    """An error that says where numbers are NaN or infinite."""
+    """Raise an error if numbers are NaN or infinite; the message says where."""
     if np.isfinite(states).all():
         return
     if np.isnan(states).any():
@@ -181,21 +181,21 @@ def _place(where: tuple[int, ...]) -> str:
 
 
 def as_states(data: Any, argument: str, unit: str, levels: tuple[float, float], n_units: int) -> FloatArray:
-    """``data`` as a float64 array ``(n_points, n_units)`` that holds nothing but the two ``levels``."""
+    """``data`` as a float64 array ``(n_points, n_units)`` that holds only the two ``levels``."""
     states = as_table(data, argument, n_units, finite=False)
     require_levels(states, argument, unit, levels)
     return states
 
 
 def require_levels(states: FloatArray, argument: str, unit: str, levels: tuple[float, float]) -> None:
-    """An error if ``states`` hold anything but the two values of a unit."""
+    """Raise an error if ``states`` hold numbers other than the two values of a unit."""
     low, high = levels
     if not ((states == low) | (states == high)).all():
         raise ValueError(_foreign_values(states, argument, unit, low, high))
 
 
 def require_between(states: FloatArray, argument: str, unit: str, levels: tuple[float, float]) -> None:
-    """An error if ``states`` hold numbers that are no value of a unit, and no mean of one either."""
+    """Raise an error if ``states`` hold numbers that are neither a value nor a mean of a unit."""
     low, high = levels
     if not ((states >= low) & (states <= high)).all():
         if np.isnan(states).any():

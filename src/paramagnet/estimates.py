@@ -1,4 +1,4 @@
-"""An estimate: a number, its standard error, and whether that error can be trusted."""
+"""An estimate: a number, its standard error, and whether that error is reliable."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from paramagnet._checks import as_real
 
-FEWEST_EFFECTIVE = 50.0  # effective samples below which errors mean little
+FEWEST_EFFECTIVE = 50.0  # number of effective samples below which errors are unreliable
 
 
 def effective_number(error: float, n_samples: int) -> float:
-    """How many of ``n_samples`` weights are effective if ``error`` is the relative error of their mean.
+    """The effective number of ``n_samples`` weights if ``error`` is the relative error of their mean.
 
     With ``S`` samples that is ``S / (1 + (S - 1) error**2)``.
     """
@@ -20,17 +20,17 @@ def effective_number(error: float, n_samples: int) -> float:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, its standard error, and the effective number of samples behind it (infinite where exact).
+    """A number, its standard error, and the effective number of samples behind it (infinite if it is exact).
 
-    With few effective samples the error itself is uncertain: the estimate is then not `trusted`, which its
-    text says.
+    With few effective samples the error itself is uncertain: the estimate is then not `trusted`, and its text
+    says so.
 
     Parameters
     ----------
     value : float
         The number.
     error : float, default 0.0
-        Its standard error; 0 where it is exact.
+        Its standard error; 0 if it is exact.
     n_effective : float, optional
         Effective number of samples behind it.
     """

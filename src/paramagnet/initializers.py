@@ -1,9 +1,9 @@
-"""Initial machines: the paper's weights, and the scales that people use otherwise (`schemes`).
+"""Initial machines, with the paper's weights or with other common scales (`schemes`).
 
 Weights are drawn from N(0, sigma**2) with the scheme's ``sigma`` times ``gain``; [Y25] section 2 draws
 them with ``sigma = beta_max/sqrt(n + m)`` (scheme ``"layer-correlation"``). The other schemes are those
-of feed-forward networks, read with the visible layer as the input, and Hinton's rule of thumb.
-`compare_schemes` says what the theory thinks of each of them, and of the defaults of other packages.
+of feed-forward networks, with the visible layer as the input, and Hinton's rule of thumb.
+`compare_schemes` compares each of them, and the defaults of other packages, with the theory.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -73,20 +73,20 @@ def initialize(
     scale_from: str = "zero",
     rng: np.random.Generator | int | None = None,
 ) -> RBM:
-    """A machine ready to learn: weights from N(0, (gain sigma)**2) with the scheme's sigma, biases as given.
+    """An initial machine: weights from N(0, (gain sigma)**2) with the scheme's sigma, and the given biases.
 
     ``gain = 0.25`` is the paper's beta_max/4. With one number as ``visible_bias`` the scale is the
-    theory's for that bias. A bias that differs from unit to unit, an array or ``visible_bias="data"``,
-    leaves the scale at that of zero visible bias, as in the paper, unless ``scale_from="biases"`` asks for
-    that of the biases' own distribution (`Biases`). ``"data"`` sets each unit's bias so that the machine
+    theory's for that bias. With biases that differ from unit to unit (an array or ``visible_bias="data"``)
+    the scale is that of zero visible bias, as in the paper, unless ``scale_from="biases"`` selects that of
+    the distribution of the biases (`Biases`). ``"data"`` sets each unit's bias so that the machine
     without weights has the mean of that column of ``data``, smoothed for units of two values.
 
     ``scheme`` is a name (layer-correlation, xavier, he, lecun, hinton, d-wave, hopfield), an object of a
-    class derived from `paramagnet.schemes.Scheme`, or the place of such a class as
+    class derived from `paramagnet.schemes.Scheme`, or the import path of such a class as
     ``"package.module:Name"``. ``"hopfield"`` draws no weights: with ``visible_bias="data"`` every hidden
     unit is given the mean of a group of points as its pattern (`paramagnet.schemes.Hopfield`).
 
-    `draw_machine` takes the same arguments and tells the sigma that was used as well.
+    `draw_machine` takes the same arguments and returns the sigma that was used as well.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def initialize(
     gain : float, default 1.0
         Factor on the scale; 0.25 is the paper's beta_max/4.
     data : array_like, optional
-        Points whose means, and for some schemes more, are used.
+        Points for biases from data, and for schemes that use data.
     scale_from : str, default "zero"
         ``"zero"`` takes the scale of a machine without visible biases, ``"biases"`` that of the biases' own
         distribution.
@@ -145,8 +145,8 @@ def draw_machine(
     scale_from: str = "zero",
     rng: np.random.Generator | int | None = None,
 ) -> Drawn:
-    """The machine of `initialize` as ``rbm``, and as ``sigma`` the standard deviation that its weights were
-    drawn with, gain included, without solving for it a second time.
+    """The machine of `initialize` as ``rbm``, and as ``sigma`` the standard deviation with which its weights
+    were drawn, gain included; the theory is solved only once for both.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def draw_machine(
 
 
 def _as_points(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int) -> FloatArray:
-    """The points that biases are made from."""
+    """The points from which biases are computed, checked."""
     if rule != "data":
         raise ValueError(f'`visible_bias` must be a number, an array or "data", got {shown(rule)}.')
     if data is None:
@@ -216,7 +216,7 @@ def _as_points(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int
 
 
 def _as_biases(visible_bias: npt.ArrayLike, data: npt.ArrayLike | None, n_visible: int) -> FloatArray:
-    """One number, or one for each visible unit."""
+    """The visible biases as one number, or one number for each visible unit, checked."""
     if data is not None:
         raise ValueError(
             '`data` is used with `visible_bias="data"` only; pass that, or leave `data` out; got '

@@ -17,7 +17,7 @@ from paramagnet.units import FloatArray, Unit
 
 @dataclass(frozen=True)
 class Layout:
-    """How the parameters of a machine lie in one vector."""
+    """The positions of the parameters of a machine in one vector."""
 
     n_visible: int
     n_hidden: int
@@ -37,12 +37,12 @@ class Layout:
 
     @cached_property
     def n_basic(self) -> int:
-        """The number of weights and biases: they come before the further numbers of units."""
+        """The number of weights and biases, which come before the further numbers of units."""
         return self.n_visible * self.n_hidden + self.n_visible + self.n_hidden
 
     @cached_property
     def n_weights(self) -> int:
-        """The number of weights: they come first."""
+        """The number of weights, which come first."""
         return self.n_visible * self.n_hidden
 
     def flatten(self, rbm: RBM) -> FloatArray:

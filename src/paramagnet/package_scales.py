@@ -1,4 +1,4 @@
-"""Where other packages start, and what the theory says of every scale (`compare_schemes`)."""
+"""The initial scales of other packages, and the comparison of all scales with the theory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from paramagnet.units import BIT, SPIN, BinaryUnit, Unit, find_unit
 
 @dataclass(frozen=True)
 class PackageDefault:
-    """The scale another package starts from; its unit types, where they are fixed."""
+    """The initial scale of another package, and its unit types if they are fixed."""
 
     name: str
     visible: BinaryUnit | None
@@ -51,13 +51,13 @@ _SCALES = [
 
 @dataclass(frozen=True)
 class SchemeReport:
-    """One scheme judged by the theory, for layers of given sizes.
+    """One scheme compared with the theory, for layers of given sizes.
 
     ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types; ``to_critical``
-    is the coupling it gives, in spin language (a bit counts half a spin, a Gaussian unit its standard
+    is its coupling, converted to spins (a bit counts as half a spin, a Gaussian unit as its standard
     deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its
-    maximum (nan where the maximum is infinite or missing). Where a scale is too large for the theory to be
-    computed, ``phase`` says "unknown" and what depends on it is nan.
+    maximum (nan if the maximum is infinite or does not exist). If a scale is too large for the theory to be
+    computed, ``phase`` is "unknown" and the numbers that depend on it are nan.
     """
 
     name: str
@@ -83,8 +83,10 @@ def compare_schemes(
     hidden_bias: float = 0.0,
     schemes: Sequence[str | Scheme] = (),
 ) -> list[SchemeReport]:
-    """Every scheme in the user's unit types, then every package's default in its own (where it has its
-    own, with zero biases). ``schemes`` are further ones: classes of the user's, or D-Wave's in these units.
+    """Compare every scheme in the given unit types, then the default of every package, with the theory.
+
+    A package with unit types of its own is compared in these, with zero biases. ``schemes`` are further
+    schemes: those of the user's own classes, or D-Wave's in the given unit types.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ def compare_schemes(
     units = find_unit(visible, "visible"), find_unit(hidden, "hidden")
     c = as_bias(hidden_bias, "hidden_bias")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said in the table's own columns
+        warnings.simplefilter("ignore", UserWarning)  # columns of the table show the same
         sigmas = {
             name: scheme_std(scheme, n, m, visible=units[0], hidden=units[1], hidden_bias=c)
             for name, scheme in chosen.items()
@@ -140,7 +142,7 @@ def _judge_scale(
         q_v, q_h, stability = point.q_v, point.q_h, replica_stability(beta, alpha, **machine)
         if np.isfinite(maximum.value):
             correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
-    except (ValueError, ConvergenceError):  # beyond what is computed: other rows are not
+    except (ValueError, ConvergenceError):  # too large a scale; other rows are still computed
         pass
     spin_language = visible.spread * hidden.spread
     return SchemeReport(
@@ -160,7 +162,7 @@ def _judge_scale(
 
 
 def _phase(visible: Unit, hidden: Unit, c: float, to_ours: float, stability: float) -> str:
-    if visible.symmetric and hidden.symmetric and c == 0.0:  # ours is the transition
+    if visible.symmetric and hidden.symmetric and c == 0.0:  # our scale is the transition
         if abs(to_ours - 1.0) < 1e-9:
             return "critical"
         return "spin glass" if to_ours > 1.0 else "paramagnet"

@@ -17,13 +17,13 @@ from paramagnet._files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
 DPI = 160
-_SHEET_DOTS, _MOST_DOTS = 1400, 8  # the longer side of a sheet of images, and of one of its pixels
+_SHEET_DOTS, _MOST_DOTS = 1400, 8  # dots of the longer side of a sheet of images, most dots of a pixel
 _UNKNOWN = "#5b8db8"
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel; ``mark`` is a point ``(x, y)`` on it to set off."""
+    """One line of a panel; ``mark`` is a point ``(x, y)`` on it that is drawn as a dot."""
 
     x: npt.ArrayLike
     y: npt.ArrayLike
@@ -33,7 +33,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves that share axes; ``at`` is an x to mark by a vertical line."""
+    """Curves that share axes; ``at`` is an x that is marked by a vertical line."""
 
     title: str
     curves: Sequence[Curve]
@@ -41,8 +41,8 @@ class Panel:
 
 
 def check_figure_path(path: Path) -> None:
-    """Refuse a file name whose ending names no known format, a folder that is not there, or a missing
-    matplotlib.
+    """Raise an error if the ending of the file name is no known format, the folder does not exist, or
+    matplotlib is not installed.
     """
     if path.suffix.lstrip(".").lower() not in FORMATS:
         known = ", ".join("." + name for name in FORMATS)
@@ -58,7 +58,7 @@ def check_figure_path(path: Path) -> None:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format that its file name asks for."""
+    """Write a figure in the format given by the ending of its file name."""
     check_figure_path(path)
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=DPI, format=path.suffix.lstrip(".").lower())
@@ -96,7 +96,7 @@ def plot_panels(panels: Sequence[Panel], *, x_label: str, y_label: str) -> Any:
 def plot_learning_curve(
     epoch: npt.ArrayLike, log_likelihood: npt.ArrayLike, *, validation: npt.ArrayLike | None = None
 ) -> Any:
-    """Training (and, where there is any, validation) log-likelihood against the epoch."""
+    """The log-likelihood of training data (and of validation data, if there are any) against the epoch."""
     figure, (axis,) = _new_figure(1, 3.1)
     axis.plot(epoch, log_likelihood, "-", label="training", linewidth=1.6)
     if validation is not None and np.isfinite(np.asarray(validation, dtype=float)).any():
@@ -110,7 +110,7 @@ def plot_learning_curve(
 def plot_data(
     data: npt.NDArray[Any], *, names: Sequence[str], image_shape: tuple[int, int] | None = None
 ) -> Any:
-    """The mean of every feature, as bars with their names, or as an image beside a sheet of samples where the
+    """The mean of every feature, as bars with their names, or as an image beside a sheet of samples if the
     points are images.
     """
     if image_shape is None:
@@ -146,10 +146,10 @@ def sample_sheet(
 
 
 def image_grid(data: npt.NDArray[Any], image_shape: tuple[int, int], *, n_columns: int | None = None) -> Any:
-    """Images beside each other and nothing else, ``n_columns`` in a row; None makes about a square.
+    """A figure of images beside each other without axes, ``n_columns`` in a row; None makes about a square.
 
     ``data`` is ``(n_images, n_pixels)``; pixels that are NaN are drawn in colour. All pixels have the same
-    size, a whole number of the figure's dots where it is saved by `save_figure`.
+    size, a whole number of the figure's dots if it is saved by `save_figure`.
     """
     from matplotlib.figure import Figure
 
@@ -213,8 +213,8 @@ class Band:
 class BandPanel:
     """Bands that share axes.
 
-    The x axis is logarithmic and begins at ``first``; where that is 0, the epoch 0 stands before 1.
-    ``bottom`` and ``top`` bound the y axis where curves leave it; beyond ``linear`` it is logarithmic.
+    The x axis is logarithmic and begins at ``first``; if that is 0, the epoch 0 is drawn before 1.
+    ``bottom`` and ``top`` limit the y axis if curves exceed them; beyond ``linear`` it is logarithmic.
     """
 
     title: str
@@ -329,7 +329,7 @@ def plot_gains(panels: Sequence[Panel], *, x_label: str, y_label: str, bottom: f
     figure = Figure(figsize=(10.0, 2.7 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, 3, squeeze=False, sharex=True, sharey=True).ravel()
     for axis, panel in zip(axes, panels, strict=False):
-        for number, curve in enumerate(panel.curves):  # pairs: dashed and solid in one colour
+        for number, curve in enumerate(panel.curves):  # a dashed and a solid curve per colour
             style, colour = ("--", "-")[number % 2], f"C{number // 2}"
             axis.plot(curve.x, curve.y, style, color=colour, label=curve.label, linewidth=1.4)
             if curve.mark is not None:
@@ -345,7 +345,7 @@ def plot_gains(panels: Sequence[Panel], *, x_label: str, y_label: str, bottom: f
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
-    for axis in axes[max(len(panels) - 3, 0) : len(panels)]:  # nothing below them
+    for axis in axes[max(len(panels) - 3, 0) : len(panels)]:  # no panel is below these
         axis.tick_params(labelbottom=True)
     figure.supxlabel(x_label, fontsize="medium")
     figure.supylabel(y_label, fontsize="medium")
@@ -372,9 +372,9 @@ def plot_patterns(patterns: npt.NDArray[Any], titles: Sequence[str]) -> Any:
 
 
 def figure_as_svg(figure: Any, name: str) -> str:
-    """The figure as SVG for a page: black becomes the page's text colour, the ground is left clear.
+    """The figure as SVG for a page: black becomes the page's text colour, the background is transparent.
 
-    ``name`` makes the identifiers inside it the same in every run, and others than those of other figures.
+    ``name`` makes the identifiers inside it the same in every run, and different from those of other figures.
     """
     import matplotlib
 

@@ -1,4 +1,4 @@
-"""The restricted Boltzmann machine: its energy, its conditionals, its file.
+"""The restricted Boltzmann machine: its energy, its conditional distributions and its file format.
 
     p(v, h) = exp(-E(v, h)) / Z,      E(v, h) = -sum_i b_i v_i - sum_j c_j h_j - sum_ij v_i w_ij h_j
 
@@ -6,7 +6,7 @@ with ``b`` the visible bias, ``c`` the hidden bias and ``w`` the weights ``(n_vi
 section 2. A layer of Gaussian units adds ``-sum_i ln N(x_i; 0, variance)`` to the energy, so that ``p`` is
 the density in its variables and, where only ``v`` is Gaussian, ``Z = sum_h exp(c.h + variance |b + w
 h|**2/2)``. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
-machine never changes: training returns a new one.
+machine is immutable; training returns a new one.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -99,7 +99,7 @@ class RBM:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Copies and other processes get their machine from the constructor too: checked and read-only.
+        # Copies and pickles are made by the constructor, too, so that they are checked and read-only.
         arguments = self.weights, self.visible_bias, self.hidden_bias, self.visible, self.hidden
         if self.visible_parameters or self.hidden_parameters:
             return RBM, (*arguments, dict(self.visible_parameters), dict(self.hidden_parameters))
@@ -123,7 +123,7 @@ class RBM:
     # Energies
 
     def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
-        """``E(v, h) = -b.v - c.h - v.w.h``, less ``ln p0`` of Gaussian units; the batch axes of ``v`` and
+        """``E(v, h) = -b.v - c.h - v.w.h``, minus ``ln p0`` of Gaussian units; the batch axes of ``v`` and
         ``h`` broadcast. Both must hold values of their units.
         """
         v, h = self._as_visible(v), self._as_hidden(h)
@@ -148,15 +148,15 @@ class RBM:
         result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
         return result - hidden.log_base(h)
 
-    # Conditionals: given one layer, the units of the other are independent. In place of values of a layer
-    # they take means as well, numbers between the two values: chains of means are mean-field iterations.
+    # Conditional distributions: given one layer, the units of the other are independent. These methods take
+    # values of a layer, or means (numbers between the two values), with which they iterate the mean field.
 
     def field_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
-        """``c_j + sum_i v_i w_ij``: the field each hidden unit feels. ``v`` may hold means, too."""
+        """``c_j + sum_i v_i w_ij``, the field on each hidden unit. ``v`` may hold means, too."""
         return self._field_h(self._as_visible(v, means=True))
 
     def field_v_given_h(self, h: npt.ArrayLike) -> FloatArray:
-        """``b_i + sum_j w_ij h_j``: the field each visible unit feels. ``h`` may hold means, too."""
+        """``b_i + sum_j w_ij h_j``, the field on each visible unit. ``h`` may hold means, too."""
         return self._field_v(self._as_hidden(h, means=True))
 
     def mean_h_given_v(self, v: npt.ArrayLike) -> FloatArray:
@@ -208,8 +208,8 @@ class RBM:
 
         so ``log Z_old = log Z_new - (E_old - E_new)``; likelihoods of data in the respective units are equal.
 
-        A Gaussian layer can change its variance only (``s = 0``). Densities, and so energies and
-        likelihoods, then differ by the Jacobian too, ``ln a`` per unit; ``ln Z`` does not.
+        A Gaussian layer can change its variance only (``s = 0``). Densities, and so energies and likelihoods,
+        then also differ by the Jacobian, ``ln a`` per unit; ``ln Z`` does not change.
         """
         new_visible = self.visible if visible is None else as_unit(visible, "visible")
         new_hidden = self.hidden if hidden is None else as_unit(hidden, "hidden")
@@ -222,7 +222,7 @@ class RBM:
             A * (c + s * w.sum(0)),
             new_visible,
             new_hidden,
-            self.visible_parameters or None,  # types that have some change into themselves only
+            self.visible_parameters or None,  # types with parameters can only change into themselves
             self.hidden_parameters or None,
         )
         return machine, float(-s * b.sum() - S * c.sum() - s * S * w.sum())
@@ -245,7 +245,7 @@ class RBM:
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the machine to ``path`` as safetensors; a former file is replaced at once or not at all."""
+        """Write the machine to ``path`` as safetensors; an existing file is replaced atomically."""
         units = {"visible": saved_name(self.visible, "visible"), "hidden": saved_name(self.hidden, "hidden")}
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
         arrays |= {f"visible.{name}": array for name, array in self.visible_parameters.items()}
@@ -276,7 +276,7 @@ class RBM:
 
 
 def _frozen(array: FloatArray, copied: bool = False) -> FloatArray:
-    """A read-only copy; of an array that is a copy already, none that is not needed."""
+    """A read-only copy; if ``array`` is a copy already, it is copied again only if it is not contiguous."""
     frozen = np.ascontiguousarray(array) if copied else np.array(array, dtype=np.float64, order="C")
     frozen.setflags(write=False)
     return frozen

@@ -1,9 +1,9 @@
-"""Schemes: where initial weights come from. Each is a class, known to `SCHEMES` by its name.
+"""Schemes for initial weights. Each is a class, which `SCHEMES` knows by its name.
 
-A scheme of fixed or computed scale derives from `Scale` and answers one question, the standard deviation of
-the weights for these layers. A scheme that does more than scaling normal draws (patterns from data, say)
-derives from `Scheme` and makes the machine. To add one, write the class here and give it a name at the end of
-this file; a class outside the package is named by its place, ``"package.module:Name"``.
+A scheme of fixed or computed scale derives from `Scale` and has one method, the standard deviation of the
+weights for given layers. A scheme that does more than scaling normal draws (patterns from data, say) derives
+from `Scheme` and makes the machine. To add one, write the class here and give it a name at the end of this
+file; a class outside the package is named by its import path, ``"package.module:Name"``.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -27,15 +27,15 @@ from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
 from paramagnet.units import FloatArray, Unit
 
-_N_ROUNDS = 10  # of moving the centres of groups of points
+_N_ROUNDS = 10  # rounds of Lloyd's method for groups of points
 _PACKAGE = str(Path(__file__).parent)
 
 
 @dataclass(frozen=True)
 class LayerPair:
-    """The layers that weights are wanted for.
+    """The two layers for which weights are to be drawn.
 
-    ``visible_bias`` is the bias that the scale is to be right for: a number, or the distribution of biases.
+    ``visible_bias`` is the bias for which the scale is computed: a number, or a distribution of biases.
     """
 
     n_visible: int
@@ -50,7 +50,7 @@ class LayerPair:
 class Drawn:
     """An initial machine, and ``sigma``, the standard deviation of its weights, gain included.
 
-    Schemes that draw no weights give the standard deviation of the weights they made.
+    For schemes that draw no weights, ``sigma`` is the standard deviation of the weights they made.
     """
 
     rbm: RBM
@@ -60,8 +60,8 @@ class Drawn:
 class Scheme(ABC):
     """A way to make an initial machine.
 
-    ``needs_data`` says that `draw` wants points; visible biases then come from the data as well.
-    ``package`` is set where the scheme is the default of another package, which `compare_schemes` lists among
+    ``needs_data`` says that `draw` needs points; visible biases then come from the data as well.
+    ``package`` is set if the scheme is the default of another package, which `compare_schemes` lists among
     the packages.
     """
 
@@ -96,7 +96,7 @@ class Scale(Scheme):
         """The standard deviation sigma of the weights at gain 1."""
 
     def scaled(self, sigma: float, layers: LayerPair, gain: float) -> float:
-        """What normal draws are multiplied by."""
+        """The factor by which normal draws are multiplied."""
         return gain * sigma
 
     def draw(
@@ -107,7 +107,7 @@ class Scale(Scheme):
         gain: float,
         rng: np.random.Generator,
     ) -> Drawn:
-        """Normal draws, scaled."""
+        """The machine whose weights are scaled normal draws."""
         n, m, c = layers.n_visible, layers.n_hidden, layers.hidden_bias
         sigma = float(self.std(layers))
         if not (np.isfinite(sigma) and sigma >= 0.0):
@@ -126,7 +126,7 @@ class LayerCorrelation(Scale):
     reads_biases: ClassVar[bool] = True
 
     def std(self, layers: LayerPair) -> float:
-        """By solving for ``beta_max``."""
+        """``beta_max/sqrt(n + m)``, by solving for ``beta_max``."""
         n, m = layers.n_visible, layers.n_hidden
         b, c = layers.visible_bias, as_bias(layers.hidden_bias, "hidden_bias")
         if not isinstance(b, Biases):
@@ -149,7 +149,7 @@ class FixedScale(Scale):
         """The standard deviation of the weights at gain 1."""
 
     def std(self, layers: LayerPair) -> float:
-        """That of the sizes, whatever the units."""
+        """The standard deviation from the sizes alone; the unit types have no effect."""
         return float(self.scale(layers.n_visible, layers.n_hidden))
 
 
@@ -181,12 +181,14 @@ class Hinton(FixedScale):
     """Hinton's rule of thumb for restricted Boltzmann machines."""
 
     def scale(self, n_visible: int, n_hidden: int) -> float:
-        """0.01, whatever the sizes."""
+        """0.01 for all sizes."""
         return 0.01
 
 
 class DWave(FixedScale):
-    """The default of D-Wave's PyTorch plugin 0.4: its number as it stands, whose units there are spins."""
+    """The default of D-Wave's PyTorch plugin 0.4, whose units are spins; the number is used without change
+    for other units.
+    """
 
     package: ClassVar[bool] = True
 
@@ -195,17 +197,18 @@ class DWave(FixedScale):
         return float(2.5 * (n_visible * n_hidden) ** -0.25)
 
     def scaled(self, sigma: float, layers: LayerPair, gain: float) -> float:
-        """The product in the order in which the weights of existing records were rounded."""
+        """``gain sigma``, in the order of operations that rounded the weights of existing records."""
         lecun = float(np.sqrt(1.0 / layers.n_visible))
         return gain * sigma / lecun * lecun
 
 
 class Hopfield(Scheme):
-    """Groups of points as patterns; no weights are drawn.
+    """Weights from patterns, which are the means of groups of points; no weights are drawn.
 
     The idea is that of [L21] Leonelli, Agliari, Albanese and Barra, Neural Networks 143 (2021) 314, for known
-    patterns and Gaussian hidden units. What is ours: groups of points in place of known patterns, the
-    centres, and hidden units with two values (a bit is half a spin: its weights are doubled).
+    patterns and Gaussian hidden units. Three things are our additions: groups of points in place of known
+    patterns, the centres, and hidden units with two values (a bit is half a spin, so its weights are
+    doubled).
     """
 
     needs_data: ClassVar[bool] = True
@@ -218,7 +221,7 @@ class Hopfield(Scheme):
         gain: float,
         rng: np.random.Generator,
     ) -> Drawn:
-        """Patterns ``xi`` in the data as weights, both layers centred:
+        """The machine whose weights are patterns ``xi`` in the data, with both layers centred:
 
             E(v, h) = -sum_ij (v_i - v0_i) w_ij (h_j - h0) - sum_i b_i v_i - c sum_j h_j,
             w_ij = (xi_ij - v0_i)/sqrt(n)
@@ -243,8 +246,10 @@ class Hopfield(Scheme):
 
 
 def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) -> FloatArray:
-    """The means of groups of points: Lloyd's rounds from points drawn at random, different ones as far as
-    there are; a group that loses all its points keeps its place.
+    """The means of groups of points, by rounds of Lloyd's method that start from points drawn at random.
+
+    The starting points differ as long as there are enough different points; a group that loses all its points
+    keeps its centre.
     """
     different = np.unique(points, axis=0)
     order = rng.permutation(len(different))
@@ -261,7 +266,7 @@ def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) ->
 
 
 def _caller_level() -> int:
-    """How many frames up, as seen by a function that the caller calls, the package was entered."""
+    """The number of frames between a function called here and the code that called the package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -281,7 +286,7 @@ SCHEMES.add("hopfield", Hopfield)
 def as_scheme(scheme: str | Scheme, argument: str) -> Scheme:
     """The scheme called ``scheme``, or the object itself.
 
-    A text is a name or ``"package.module:Name"``; settings may stand in brackets:
+    A text is a name or ``"package.module:Name"``, with settings in brackets if needed:
     ``"own:Narrow(width=0.5)"``.
     """
     if isinstance(scheme, Scheme):
@@ -296,7 +301,7 @@ def as_scheme(scheme: str | Scheme, argument: str) -> Scheme:
 
 
 def as_scale(scheme: str | Scheme, argument: str) -> Scale:
-    """The same where only schemes will do that scale normal draws."""
+    """The scheme of `as_scheme`; raises ValueError if it does not scale normal draws (`Scale`)."""
     found = as_scheme(scheme, argument)
     if not isinstance(found, Scale):
         scales = (name for name in SCHEMES.names if issubclass(SCHEMES.find(name, argument), Scale))

@@ -1,4 +1,4 @@
-"""Simulation beside the theory, for machines of finite size: averages over random weights.
+"""Simulations that test the theory at finite size, by averages over random weights.
 
 The theory holds for infinite layers. Here machines of given sizes are drawn, with weights from ``N(0,
 beta**2/(n + m))``, and the layer correlation is averaged over them, small machines by enumeration, large
@@ -6,15 +6,15 @@ ones by Gibbs sampling. With ``cov`` the covariance in one machine and ``E`` the
 
     chi_vh = (1/(n + m)) sum_ij E cov(v_i, h_j)
 
-where no symmetry makes it vanish. With symmetric visible units (spins) without bias its slope in ``b`` takes
-its place, which needs no bias and no difference:
+if no symmetry makes it vanish. For symmetric visible units (spins) without bias its slope in ``b`` is used
+instead, which is an average in the machine without bias; no difference quotient is needed:
 
     d chi_vh/db = (1/(n + m)) sum_i E[sum_j cov(v_i**2, h_j) - 2 <v_i> sum_j cov(v_i, h_j)].
 
-The square of a spin is 1 and drops out. For a Gaussian layer beside one of bits the second part alone is
-what beta_max maximizes (`overlap_response`). The mirror image holds for the hidden units. Two symmetric
-layers have no peak at finite size. All ``beta`` share their normal draws, so the place of the maximum is
-known better than its height.
+The square of a spin is 1 and drops out. For a Gaussian layer beside one of bits beta_max maximizes the second
+part alone (`overlap_response`). The same holds for hidden units with the layers exchanged. Two symmetric
+layers have no peak at finite size. All ``beta`` share their normal draws, so the position of the maximum has
+a smaller statistical error than its height.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from paramagnet.theory.response import criterion
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.units import FloatArray, Unit, as_binary, as_unit
 
-LARGEST_ENUMERATED = 14  # units of the smaller layer
-GRID = (0.5, 0.7, 0.82, 0.88, 0.94, 1.0, 1.06, 1.12, 1.18, 1.24, 1.3, 1.45)  # times beta_max
-NEAREST = 5  # points around the highest one to which the maximum is fitted
-N_CHAINS, N_RELAX, N_SNAPSHOTS, N_BETWEEN = 400, 200, 30, 4  # of each half
+LARGEST_ENUMERATED = 14  # most units of the smaller layer for which machines are enumerated
+GRID = (0.5, 0.7, 0.82, 0.88, 0.94, 1.0, 1.06, 1.12, 1.18, 1.24, 1.3, 1.45)  # in units of beta_max
+NEAREST = 5  # number of points around the highest one to which the maximum is fitted
+N_CHAINS, N_RELAX, N_SNAPSHOTS, N_BETWEEN = 400, 200, 30, 4  # numbers for each of two independent halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class DisorderAverage:
     """The quantity that beta_max maximizes (the layer correlation, or its slope), simulated and by theory.
 
     ``value`` and its standard ``error`` are averages over ``n_draws`` machines, one per ``beta``; ``maximum``
-    is where the simulated curve is largest, nan where that is at an end of the grid.
+    is the ``beta`` at which the simulated curve is largest, nan if that is at an end of the grid.
     """
 
     n_visible: int
@@ -90,7 +90,7 @@ def simulate_layer_correlation(
     beta : float or array_like, optional
         Scales to simulate; None takes twelve around beta_max.
     n_draws : int, optional
-        Machines; None takes as many as give a few percent within about a minute.
+        Number of machines; None takes as many as give an error of a few percent within about a minute.
     rng : int or numpy.random.Generator, optional
         Seed or generator.
     progress : callable, optional
@@ -157,8 +157,8 @@ def simulate_layer_correlation(
 class _Answer(NamedTuple):
     """The measured quantity: the response of units ``x`` of one layer to a field on all ``y`` of the other.
 
-    With the layer 0 (visible) or 1 (hidden) it is ``-2 <x> cov(x, sum y)``, and with ``square`` also
-    ``cov(x**2, sum y)``, summed over ``x``; with None ``cov(x, sum y)`` itself.
+    For ``layer`` 0 (visible) or 1 (hidden) it is ``-2 <x> cov(x, sum y)``, with ``square`` plus ``cov(x**2,
+    sum y)``, summed over ``x``; for None it is ``cov(x, sum y)`` summed over ``x``.
     """
 
     layer: int | None
@@ -178,9 +178,11 @@ def _choose_answer(visible: Unit, hidden: Unit, b: float, c: float) -> _Answer:
 
 
 def _default_draws(n: int, m: int, summed: int | None, gaussian: bool) -> int:
-    """As many machines as take about a minute; the variance of one machine falls as one over its size.
+    """The number of machines that take about a minute; the variance of one machine falls as one over its
+    size.
 
-    ``summed`` units are enumerated, which takes longer beside Gaussian ones; with None chains are sampled.
+    ``summed`` units are enumerated, which takes longer beside Gaussian ones; None means that chains are
+    sampled.
     """
     if summed is None:
         return int(np.clip((700 if gaussian else 2_000) // (n + m), 4, 40))
@@ -202,7 +204,9 @@ def _enumerated(rbm: RBM, answer: _Answer, seed: int) -> float:
 
 
 def _enumerated_with_square(rbm: RBM, exchanged: bool) -> float:
-    """For Gaussian units, which are normal in each state of the other layer: visible, or hidden ones."""
+    """The answer with ``square`` by enumeration, for visible (or if ``exchanged`` hidden) Gaussian units,
+    which are normal in each state of the other layer.
+    """
     weights, bias, other_bias = rbm.weights, rbm.visible_bias, rbm.hidden_bias
     unit, other = rbm.visible, rbm.hidden
     if exchanged:
@@ -229,7 +233,7 @@ class _Moments(NamedTuple):
 
 
 def _sampled(rbm: RBM, answer: _Answer, seed: int) -> float:
-    """The same from chains, in two independent halves: a product of two averages is biased otherwise."""
+    """The answer from chains, in two independent halves, because products of averages would be biased."""
     halves = [_sampled_moments(rbm, np.random.default_rng([seed, half])) for half in (0, 1)]
     total = 0.0
     for one, other in (halves, halves[::-1]):
@@ -242,10 +246,12 @@ def _sampled(rbm: RBM, answer: _Answer, seed: int) -> float:
 
 
 def _sampled_moments(rbm: RBM, rng: np.random.Generator) -> _Moments:
-    """From snapshots of chains; hidden units by their means, whose variance does not depend on a state."""
+    """Moments from snapshots of chains; hidden units enter by their means, as the variance around the mean
+    does not depend on the state.
+    """
     states = sample(rbm, N_CHAINS, n_steps=N_RELAX, rng=rng)
     sizes = rbm.n_visible, rbm.n_hidden
-    # Of each layer: the mean, that of the square, and the same times the sum over the other layer.
+    # For each layer: the means of x and x**2, and those of x and x**2 times the sum over the other layer.
     sums = [np.zeros((4, size)) for size in sizes]
     totals = np.zeros(2)
     for i in range(N_SNAPSHOTS):
@@ -272,7 +278,7 @@ def _sampled_moments(rbm: RBM, rng: np.random.Generator) -> _Moments:
 
 
 def _place_of_maximum(beta: FloatArray, values: FloatArray) -> tuple[float, float]:
-    """Where the mean curve has its maximum; the error by jackknife."""
+    """The ``beta`` at which the mean curve has its maximum, and its error by the jackknife."""
     whole = peak_of(beta, values.mean(axis=0))
     n = len(values)
     if not np.isfinite(whole):
@@ -284,10 +290,11 @@ def _place_of_maximum(beta: FloatArray, values: FloatArray) -> tuple[float, floa
 
 
 def peak_of(beta: FloatArray, values: FloatArray) -> float:
-    """Where a curve has its maximum: a cubic for its logarithm against ``ln beta``, around the highest point.
+    """The ``beta`` at which a curve has its maximum, by a cubic for its logarithm against ``ln beta`` around
+    the highest point.
 
-    On the theory's own curves, at the points of `GRID`, it is right to 0.1 % at ``c = 0`` and 1 % at ``c =
-    -5``, where the peak is sharp. nan at an end of the curve.
+    On the theory's own curves, at the points of `GRID`, its error is 0.1 % at ``c = 0`` and 1 % at ``c =
+    -5``, where the peak is sharp. It is nan if the highest point is at an end of the curve.
     """
     x, y = np.log(beta), np.abs(values)
     highest = int(np.argmax(y))

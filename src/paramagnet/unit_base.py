@@ -1,9 +1,9 @@
-"""The base class of unit types: what machines, sums, chains, training and files ask of a unit.
+"""The base class of unit types: the interface that machines, sums, chains, training and files use.
 
 A unit is a measure ``p0(x)`` on the line. In a field ``h`` it has the weight ``p0(x) exp(h x)``. A new type
 is a subclass of `Unit` with a name and five methods (`log_trace`, `mean`, `draw`, `log_base`, `is_value`);
-for use by name and in files it is registered with `paramagnet.units.register_unit`. Everything else has a
-default here, which a type replaces where it knows something faster.
+for use by name and in files it is registered with `paramagnet.units.register_unit`. All other methods have
+defaults here, which a type can replace by faster ones.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from paramagnet._checks import as_table, require_finite
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
-_BLOCK_ELEMENTS = 1 << 18  # fields held at a time
+_BLOCK_ELEMENTS = 1 << 18  # number of fields in memory at a time
 
 
 class Response(NamedTuple):
     """The mean of a unit as a function of its field ``h``, in closed form.
 
-    It is ``centre + half tanh(half h)`` where ``saturates``, else ``centre + half h``.
+    It is ``centre + half tanh(half h)`` if ``saturates``, else ``centre + half h``.
     """
 
     centre: float
@@ -58,13 +58,13 @@ class Unit(ABC):
         def tail(self) -> float:
             """The variance of the normal distribution that ``p0`` falls off like; 0 for bounded variables.
 
-            Two layers are a distribution where the largest singular value of the weights is below
+            Two layers have a normalizable distribution if the largest singular value of the weights is below
             ``1/sqrt(tail tail')``.
             """
 
         @property
         def parameters(self) -> tuple[str, ...]:
-            """The names of the numbers that each unit has besides its bias: ``p0(x)`` depends on them."""
+            """The names of the numbers that each unit has besides its bias, on which ``p0(x)`` depends."""
 
     else:
         symmetric, values, tail, parameters = False, None, 0.0, ()
@@ -74,19 +74,19 @@ class Unit(ABC):
 
     @property
     def bounded(self) -> bool:
-        """Whether every weight of a machine with this layer is finite, whatever the other layer is."""
+        """Whether the partition function is finite for all parameters, whatever the other layer is."""
         return self.tail == 0.0
 
     @property
     def spread(self) -> float:
         """The standard deviation of the unit without field."""
-        step = 1e-4  # of the slope of the mean, which is the variance: wrong by about 1e-8 of itself
+        step = 1e-4  # of the field; the slope of the mean, which is the variance, is right to about 1e-8
         means = np.asarray(self.mean(np.array([-step, step])))
         return math.sqrt(float(means[1] - means[0]) / (2.0 * step))
 
     @property
     def response(self) -> Response | None:
-        """The mean in closed form, where it has one of the two that the training loop knows."""
+        """The mean in closed form if it is one of the two forms that the training loop knows, else None."""
         return None
 
     # Weights, means and draws
@@ -113,7 +113,7 @@ class Unit(ABC):
         return result
 
     def random_start(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """States drawn without any field, where chains start."""
+        """States drawn without any field, as starting states of chains."""
         return self.draw(np.zeros(shape), rng)
 
     def subtract_log_weights(
@@ -167,11 +167,11 @@ class Unit(ABC):
 
     @abstractmethod
     def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
-        """Where ``array`` holds values of this unit."""
+        """A mask of the elements of ``array`` that are values of this unit."""
 
     @property
     def wanted(self) -> str:
-        """What `is_value` wants, in words: "the values of spin units, -1 and 1"."""
+        """The description of valid values in error messages: "the values of spin units, -1 and 1"."""
         return f"the values of {self} units"
 
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
@@ -181,24 +181,24 @@ class Unit(ABC):
         return states
 
     def require_values(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold anything but values of this unit."""
+        """Raise an error if ``states`` hold numbers that are not values of this unit."""
         require_finite(states, argument)
         foreign = states[~self.is_value(states)]
         if foreign.size:
             raise ValueError(f"`{argument}` must hold {self.wanted}; found {foreign[0]:g}.")
 
     def require_means(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold what can be no mean of this unit."""
+        """Raise an error if ``states`` hold numbers that cannot be means of this unit."""
         require_finite(states, argument)
 
     def fingerprint(self, points: FloatArray) -> bytes:
-        """Bytes that tell these states from others; checkpoints keep a hash of them."""
+        """Bytes that identify these states; checkpoints keep a hash of them."""
         return points.tobytes()
 
     # Further learned numbers of each unit
 
     def start_parameters(self, n_units: int) -> dict[str, FloatArray]:
-        """The numbers at the start: zeros."""
+        """The further numbers at the start of training, which are zeros."""
         return {name: np.zeros(n_units) for name in self.parameters}
 
     def at(self, parameters: Mapping[str, FloatArray]) -> Self:
@@ -225,7 +225,7 @@ class Unit(ABC):
 
 
 def require_no_parameters(cls: type[Unit], base: str) -> None:
-    """An error if a subclass of ``base``, which has closed forms for everything, has further parameters."""
+    """Raise an error if a subclass of ``base``, which is all closed forms, has further parameters."""
     if "parameters" in cls.__dict__:
         raise TypeError(
             f"{cls.__name__} must be derived from `Unit` to have `parameters`: the closed forms and kernels "

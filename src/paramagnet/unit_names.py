@@ -1,4 +1,4 @@
-"""Unit types by their names: in arguments, in files, on the command line."""
+"""The names of unit types in arguments, in files and on the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paramagnet._arrays import shown
 from paramagnet._registry import import_place
 from paramagnet.unit_base import Unit
 
-Factory = Callable[[str | None], Unit]  # of the text in brackets behind a name, None without brackets
+Factory = Callable[[str | None], Unit]  # takes the text in brackets behind a name, None without brackets
 UNITS: dict[str, Factory] = {}
 _NAMED = re.compile(r"([^()]+)(?:\(([^()]+)\))?")
 
@@ -20,11 +20,11 @@ def register_unit(name: str, unit: Unit | Factory) -> None:
     Parameters
     ----------
     name : str
-        What stands before the brackets in names such as ``"gaussian(0.5)"``; names are lasting, files hold
-        them.
+        The part before the brackets in names such as ``"gaussian(0.5)"``; it must not change later, because
+        files hold it.
     unit : Unit or Factory
-        The unit itself; or a function that makes it from the text in brackets, which is None where there are
-        none, and raises ValueError where the text is wrong.
+        The unit itself; or a function that makes it from the text in brackets, which is None if there are no
+        brackets, and that raises ValueError if the text is wrong.
     """
     if not isinstance(name, str) or not _NAMED.fullmatch(name) or "(" in name:
         raise ValueError(f"`name` must be a text without brackets, got {shown(name)}.")
@@ -58,11 +58,11 @@ def as_unit(unit: str | Unit, argument: str) -> Unit:
 
 
 def find_unit(unit: str | Unit, argument: str) -> Unit:
-    """The same, where a user names a type for a new machine: ``"package.module:NAME"`` works too.
+    """The unit type that a user names for a new machine: a name of `as_unit`, or ``"package.module:NAME"``.
 
-    It names a unit, or a class that can be made without arguments; it is imported. Names that are read from
-    files go to `as_unit`, which imports nothing, so a module whose types are to be loaded from files calls
-    `register_unit`.
+    The latter names a unit, or a class that can be made without arguments, and is imported. Names that are
+    read from files go to `as_unit`, which imports nothing, so a module whose types are to be loaded from
+    files calls `register_unit`.
     """
     if not isinstance(unit, str) or ":" not in unit:
         return as_unit(unit, argument)
@@ -75,7 +75,7 @@ def find_unit(unit: str | Unit, argument: str) -> Unit:
 
 
 def saved_name(unit: Unit, argument: str) -> str:
-    """The name under which files hold the unit; an error if it does not lead back to it."""
+    """The name of the unit in files; raises an error if `as_unit` of the name gives another unit."""
     try:
         found = as_unit(unit.name, argument)
     except ValueError:

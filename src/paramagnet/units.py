@@ -1,9 +1,9 @@
-"""Unit types: what one visible or hidden variable can be.
+"""Unit types: the kinds of visible and hidden variables.
 
 A unit is a measure ``p0(x)`` on the line. In a field ``h`` and a curvature ``g`` it has the weight
 ``p0(x) exp(h x + g x**2)``; the theory needs the logarithm of the total weight and the cumulants
-``k1..k4`` of ``x``, a machine needs the mean and a draw. Every binary unit is one class: the pair
-``(low, high)`` is all there is to know. A Gaussian unit is known by its variance.
+``k1..k4`` of ``x``, a machine needs the mean and a draw. All binary units are one class, as the pair
+``(low, high)`` determines everything else. A Gaussian unit is determined by its variance.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ __all__ = [
     "Unit", "as_binary", "as_unit", "find_unit", "gaussian", "register_unit", "saved_name",
 ]  # fmt: skip
 
-_SMALLEST_SHARE = 1e-3  # of a value in means that are given: all states must be possible
-_LARGEST_FIELD = 1e100  # number that a Gaussian unit may pass on to the other layer
-_LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations: densities keep five decimals
+_SMALLEST_SHARE = 1e-3  # smallest probability of a value for given means, so that all states are possible
+_LARGEST_FIELD = 1e100  # largest number that a Gaussian unit may pass on to the other layer
+_LARGEST_STATE = 1e5  # of a Gaussian unit, in standard deviations; up to it densities keep five decimals
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class BinaryUnit(Unit):
 
     @property
     def levels(self) -> tuple[float, float]:
-        """The two values, as the kernels want them."""
+        """The two values, in the form that the kernels take."""
         return self.low, self.high
 
     @property
     def values(self) -> tuple[float, float]:
-        """The same: there are no others."""
+        """All values: ``low`` and ``high``."""
         return self.low, self.high
 
     @property
@@ -88,8 +88,8 @@ class BinaryUnit(Unit):
         """The cumulants ``k1`` and ``k2`` of ``x``, each to full relative accuracy (``k1`` of bits at
         ``h = -30``, of spins at ``h = 1e-9``, ``k2`` of both at ``h = 300``).
 
-        A complex field is a real one with an infinitesimal change as its imaginary part; the results
-        then carry theirs.
+        A complex field is a real one with an infinitesimal change as its imaginary part; the imaginary parts
+        of the results are then their changes.
         """
         odds = self.log_odds(field, curvature)
         if np.iscomplexobj(odds):
@@ -117,7 +117,7 @@ class BinaryUnit(Unit):
         return third
 
     def fourth_cumulant(self, k1: Array, k2: Array, k3: Array) -> Array:
-        """``k4``, likewise."""
+        """``k4``, a polynomial in the first three cumulants."""
         fourth: Array = k3 * ((self.low + self.high) - 2.0 * k1) - 2.0 * k2 * k2
         return fourth
 
@@ -143,7 +143,7 @@ class BinaryUnit(Unit):
         return _respond_between(self.low, self.high)
 
     def random_start(self, shape: tuple[int, ...], rng: np.random.Generator) -> npt.NDArray[np.float32]:
-        """States drawn without any field, where chains start."""
+        """States drawn without any field, as starting states of chains."""
         return rng.choice(np.array(self.levels, np.float32), size=shape)
 
     def subtract_log_weights(
@@ -158,7 +158,7 @@ class BinaryUnit(Unit):
         subtract_log_weights(energies, states, weights, bias, own_bias, self.levels)
 
     def field_of_mean(self, mean: FloatArray, argument: str) -> FloatArray:
-        """The fields in which units have these means, or the nearest that leave both values possible."""
+        """The fields in which units have these means, or the nearest means with both values possible."""
         low, high = self.levels
         share = (mean - low) / (high - low)
         if np.any((share < 0.0) | (share > 1.0)):
@@ -191,12 +191,12 @@ class BinaryUnit(Unit):
         return scale, self.low - scale * low
 
     def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
-        """Where ``array`` holds one of the two values."""
+        """A mask of the elements of ``array`` that are one of the two values."""
         return np.isin(array, self.levels)
 
     @property
     def wanted(self) -> str:
-        """What `is_value` wants, in words."""
+        """The description of valid values in error messages."""
         return f"the values of {self} units, {self.low:g} and {self.high:g}"
 
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
@@ -204,19 +204,19 @@ class BinaryUnit(Unit):
         return as_states(data, argument, self.name, self.levels, n_units)
 
     def require_values(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold anything but the two values."""
+        """Raise an error if ``states`` hold numbers other than the two values."""
         require_levels(states, argument, self.name, self.levels)
 
     def require_means(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold anything but the two values and means between them."""
+        """Raise an error if ``states`` hold numbers other than the two values and means between them."""
         require_between(states, argument, self.name, self.levels)
 
     def fingerprint(self, points: FloatArray) -> bytes:
-        """Bytes that tell these states from others: one bit each."""
+        """Bytes that identify these states, with one bit per number."""
         return np.packbits(points == self.high).tobytes()
 
     def log_base(self, states: FloatArray) -> float | FloatArray:
-        """``sum_i ln p0(x_i)`` over the last axis: both values weigh 1."""
+        """``sum_i ln p0(x_i)`` over the last axis, which is zero: both values have the weight 1."""
         return 0.0
 
 
@@ -224,8 +224,8 @@ class BinaryUnit(Unit):
 class GaussianUnit(Unit):
     """A real variable with ``p0(x) = N(0, variance)``.
 
-    In field ``h`` and curvature ``g`` it is normal too, with precision ``1/variance - 2 g``, as long as
-    that is positive: mean ``h`` over the precision, no cumulants beyond the second.
+    In field ``h`` and curvature ``g`` it is normal, too, with precision ``1/variance - 2 g``, as long as
+    that is positive. Its mean is ``h`` over the precision, and cumulants beyond the second are zero.
     """
 
     variance: float = 1.0
@@ -240,12 +240,12 @@ class GaussianUnit(Unit):
 
     @property
     def name(self) -> str:
-        """What `as_unit` and files know the unit by."""
+        """The name of the unit in `as_unit` and in files."""
         return "gaussian" if self.variance == 1.0 else f"gaussian({self.variance!r})"
 
     @property
     def symmetric(self) -> bool:
-        """Whether ``x -> -x`` maps the unit onto itself: it does."""
+        """True: ``x -> -x`` maps the unit onto itself."""
         return True
 
     @property
@@ -264,7 +264,7 @@ class GaussianUnit(Unit):
         return Response(0.0, self.variance, saturates=False)
 
     def precision(self, curvature: Array | float = 0.0) -> Array:
-        """``1/k2``; not positive where the unit does not exist."""
+        """``1/k2``; zero or negative if the unit does not exist at this curvature."""
         result: Array = np.asarray(1.0 / self.variance - 2.0 * curvature)
         return result
 
@@ -302,22 +302,22 @@ class GaussianUnit(Unit):
         return result
 
     def affine_to(self, other: Unit) -> tuple[float, float]:
-        """``a, s`` such that ``x = a y + s``, where ``y`` is a Gaussian variable too: ``s = 0``."""
+        """``a, s`` such that ``x = a y + s``, where ``y`` is a Gaussian variable, too; ``s = 0``."""
         if other.response is None or other.response.saturates:
             return super().affine_to(other)
         return float(np.sqrt(self.variance / other.tail)), 0.0
 
     def is_value(self, array: Array) -> npt.NDArray[np.bool_]:
-        """Where ``array`` holds finite numbers."""
+        """A mask of the finite elements of ``array``."""
         return np.isfinite(array)
 
     @property
     def wanted(self) -> str:
-        """What `is_value` wants, in words."""
+        """The description of valid values in error messages."""
         return "finite numbers"
 
     def require_values(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold anything but numbers whose squares are finite."""
+        """Raise an error if ``states`` hold numbers whose squares are not finite."""
         require_finite(states, argument)
         largest = float(np.abs(states).max(initial=0.0))
         limit = _LARGEST_STATE * math.sqrt(self.variance)
@@ -329,7 +329,7 @@ class GaussianUnit(Unit):
             )
 
     def require_means(self, states: FloatArray, argument: str) -> None:
-        """An error if ``states`` hold anything but numbers whose products with weights are finite."""
+        """Raise an error if ``states`` hold numbers whose products with weights are not finite."""
         require_finite(states, argument)
         largest = float(np.abs(states).max(initial=0.0))
         if largest > _LARGEST_FIELD:
@@ -346,7 +346,7 @@ class GaussianUnit(Unit):
         return result
 
 
-@functools.cache  # asked for at every update
+@functools.cache  # called at every update
 def _respond_between(low: float, high: float) -> Response:
     return Response(0.5 * (high + low), 0.5 * (high - low), saturates=True)
 
@@ -381,11 +381,11 @@ register_unit("bit", BIT)
 register_unit("gaussian", _make_gaussian)
 
 
-# Where only some types will do
+# Checks for functions that accept only some types
 
 
 def as_binary(unit: str | Unit, argument: str, why: str = "") -> BinaryUnit:
-    """The unit type called ``unit``, where only units of two values will do; ``why`` ends the message."""
+    """The unit type called ``unit``, which must have two values; ``why`` is the end of the error message."""
     found = as_unit(unit, argument)
     if not isinstance(found, BinaryUnit):
         raise ValueError(

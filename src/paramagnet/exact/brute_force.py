@@ -1,13 +1,13 @@
-"""Exact sums for any units, as long as those of one layer have finitely many values.
+"""Exact sums for any units, if the units of at least one layer have finitely many values.
 
-The states of that layer are gone through one by one, in blocks; the other layer is summed or integrated by
-its own `Unit.log_trace`. With ``y`` the units that are enumerated, ``x`` the others and ``w`` the weights
-between them,
+The states of that layer are enumerated one by one, in blocks; the other layer is summed or integrated by its
+own `Unit.log_trace`. With ``y`` the units that are enumerated, ``x`` the others and ``w`` the weights between
+them,
 
     p(y) = exp(ln p0(y) + a.y + sum_j log_trace(field_j)) / Z        field = y w + b
 
-and averages of ``x`` are averages of its means in these fields. This serves every type without a sum of its
-own. It runs on one thread.
+and averages of ``x`` are averages of its means in these fields. All unit types without a sum of their own use
+this one. It runs on one thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from paramagnet.kernels.precision import check_averages, check_draws, check_loga
 from paramagnet.units import FloatArray, Unit
 
 _BLOCK_STATES = 1 << 12
-_SECONDS_PER_TERM = 1e-7  # one unit that is summed out, in one state
+_SECONDS_PER_TERM = 1e-7  # seconds per state and unit of the layer that is summed out
 _SECONDS_PER_WEIGHT = 1e-9
 
 
@@ -42,7 +42,7 @@ class _Block(NamedTuple):
     states: FloatArray
     fields: FloatArray
     log_weights: FloatArray
-    magnitude: float  # sum of the absolute values of all terms of an exponent, at most
+    magnitude: float  # upper bound of the sum of the absolute values of all terms of an exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class BruteForce(ExactSum[Unit, Unit]):
 
     @classmethod
     def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
-        """How long one sum will take, roughly."""
+        """A rough estimate of the time of one sum, in seconds."""
         (n_own, unit), (n_other, _) = _sides(sizes)
         each = n_other * (_SECONDS_PER_TERM + n_own * _SECONDS_PER_WEIGHT)
         return float(2.0 ** _log2(n_own, unit) * each)
@@ -159,7 +159,7 @@ class BruteForce(ExactSum[Unit, Unit]):
         assert unit.values is not None
         values, n_units = np.array(unit.values), bias.size
         n_states = len(values) ** n_units
-        places = [len(values) ** k for k in range(n_units)]  # integers of Python, as large as need be
+        places = [len(values) ** k for k in range(n_units)]  # integers of Python, which do not overflow
         for start in range(0, n_states, _BLOCK_STATES):
             stop = min(start + _BLOCK_STATES, n_states)
             numbers = np.arange(start, stop)
@@ -185,7 +185,7 @@ def _log_sum(logarithms: FloatArray) -> float:
 
 
 def _log2(n_units: int, unit: Unit) -> float:
-    """The binary logarithm of the number of states of a layer; infinite where there is no end of them."""
+    """The binary logarithm of the number of states of a layer; infinite for continuous units."""
     return math.inf if unit.values is None else n_units * math.log2(len(unit.values))
 
 
@@ -196,7 +196,7 @@ def _sides(sizes: Sizes) -> tuple[tuple[int, Unit], tuple[int, Unit]]:
 
 
 def _enumerates_hidden(sizes: Sizes) -> bool:
-    """Whether the hidden layer has fewer states; an error if neither can be enumerated."""
+    """Whether the hidden layer has fewer states; raises ValueError if neither layer can be enumerated."""
     n_visible, n_hidden, visible, hidden = sizes
     of_visible, of_hidden = _log2(n_visible, visible), _log2(n_hidden, hidden)
     if math.isinf(min(of_visible, of_hidden)):

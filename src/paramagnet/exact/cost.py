@@ -1,4 +1,4 @@
-"""What an exact sum costs, estimated before it starts."""
+"""The time that an exact sum will take, estimated before it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS_ALLOWED = 600.0
 
 
 def sizes_of(rbm: RBM) -> Sizes:
-    """What the cost of an enumeration depends on."""
+    """The sizes and unit types of a machine, which determine the cost of an enumeration."""
     return Sizes(rbm.n_visible, rbm.n_hidden, rbm.visible, rbm.hidden)
 
 
@@ -27,7 +27,9 @@ def check_cost(
     gradient: bool,
     force: bool,
 ) -> None:
-    """An error if one enumeration of such a machine is to take more than ten minutes, unless ``force``."""
+    """Raise ValueError if one enumeration of such a machine would take more than ten minutes, unless
+    ``force``.
+    """
     if force:
         return
     seconds = estimate_seconds(n_visible, n_hidden, visible, hidden, n_threads=n_threads, gradient=gradient)
@@ -35,7 +37,7 @@ def check_cost(
         exponent = count_summed(n_visible, n_hidden, visible, hidden)
         remedy = "; `log_partition(rbm, force=True)` or `Exact(force=True)` enumerate all the same"
         if exponent > find_sum(visible, hidden).most:
-            remedy = ""  # not even then
+            remedy = ""  # too many states even with `force`
         raise ValueError(
             f"Exact enumeration needs 2**{exponent} states, about {show_duration(seconds)}; at most ten "
             "minutes are allowed. The alternatives are annealed importance sampling "
@@ -59,7 +61,7 @@ def estimate_seconds(
     n_threads: int = 1,
     gradient: bool = True,
 ) -> float:
-    """How long one enumeration of such a machine will take; infinite where no float holds it."""
+    """The time of one enumeration of such a machine in seconds; infinite if it overflows a float."""
     sizes = Sizes(n_visible, n_hidden, visible, hidden)
     try:
         return find_sum(visible, hidden).seconds(sizes, n_threads=n_threads, gradient=gradient)
@@ -68,7 +70,7 @@ def estimate_seconds(
 
 
 def show_duration(seconds: float) -> str:
-    """Seconds in words."""
+    """A time in seconds as text with a suitable unit."""
     if math.isinf(seconds):
         return "more years than there are"
     for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):

@@ -1,4 +1,4 @@
-"""Exact sums for machines of two layers with two values per unit: by enumeration of the smaller layer."""
+"""Exact sums for machines whose units all have two values, by enumeration of the smaller layer."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Levels = tuple[float, float]
 
 
 class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
-    """A machine as the kernels know it: arrays and levels, no names.
+    """A machine as the kernels take it: its arrays, and the two levels of each layer.
 
-    It is made anew for every update, so the constructor does nothing else.
+    One is made for every update, so the constructor only stores its arguments.
     """
 
     def __init__(self, arguments: tuple[FloatArray, FloatArray, FloatArray, Levels, Levels]) -> None:
@@ -43,7 +43,7 @@ class Enumerated(ExactSum[BinaryUnit, BinaryUnit]):
 
     @classmethod
     def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
-        """How long one sum will take."""
+        """The estimated time of one sum, in seconds."""
         n_units = sizes.n_visible, sizes.n_hidden
         return enumeration.estimate_seconds(*n_units, n_threads=n_threads, gradient=gradient)
 

@@ -1,4 +1,4 @@
-"""What an exact sum must answer, whatever the units are."""
+"""The interface of exact sums, which is the same for all unit types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = np.zeros(0)
 
 
 class Sizes(NamedTuple):
-    """What the cost of a sum depends on."""
+    """The layer sizes and unit types, which determine the cost of a sum."""
 
     n_visible: int
     n_hidden: int
@@ -28,10 +28,11 @@ H_contra = TypeVar("H_contra", bound=Unit, contravariant=True)
 
 
 class ExactSum(Protocol[V_contra, H_contra]):
-    """The sum over all states of a machine, in the way that suits its units.
+    """The sum over all states of a machine, by a method that depends on its unit types.
 
-    The numbers of a machine are given to `of`; what a sum costs follows from sizes and unit types alone, and
-    is asked of the class. ``most`` is the largest `log2_states` that it takes, whatever the time.
+    The parameters of a machine are given to `of`. The cost of a sum follows from sizes and unit types alone,
+    so the methods for it are class methods. ``most`` is the largest `log2_states` that is accepted, however
+    much time is allowed.
     """
 
     most: ClassVar[float] = math.inf
@@ -45,7 +46,7 @@ class ExactSum(Protocol[V_contra, H_contra]):
         visible: V_contra,
         hidden: H_contra,
     ) -> Self:
-        """The sum of a machine given by its arrays and its units, which have their numbers (`Unit.at`)."""
+        """The sum of a machine given by its arrays and its units, which hold their parameters (`Unit.at`)."""
         ...
 
     @classmethod
@@ -55,9 +56,9 @@ class ExactSum(Protocol[V_contra, H_contra]):
 
     @classmethod
     def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
-        """How long one sum will take: `moments` for a ``gradient``, else `log_partition`.
+        """The estimated time of one sum in seconds: of `moments` if ``gradient``, else of `log_partition`.
 
-        An OverflowError means that no float holds it.
+        Raises OverflowError if the time is too large for a float.
         """
         ...
 

@@ -1,12 +1,12 @@
-"""Exact sums for machines with a Gaussian layer: the other layer, once the Gaussian one is integrated out.
+"""Exact sums for machines with a Gaussian layer, which is integrated out: sums over the binary layer.
 
 With Gaussian visible units of variance ``s`` (``y`` below are the binary units, ``x`` the Gaussian ones)
 
     p(y) = exp(c.y + s |b + w y|**2/2) / Z
 
-which is quadratic in ``y``: with ``y = low + step t``, ``t`` of 0 and 1, fields and couplings ``s step**2
-w^T w`` between pairs are all that is left of the Gaussian layer, however large it is. Its own averages
-follow,
+which is quadratic in ``y``: with ``y = low + step t``, ``t`` of 0 and 1, the Gaussian layer of any size is
+replaced by fields and by couplings ``s step**2 w^T w`` between pairs. Its own averages follow from those of
+the binary layer,
 
     E[x] = s (b + w E[y])        E[x y^T] = s (b E[y]^T + w E[y y^T]).
 """
@@ -96,7 +96,9 @@ class PairForm:
 
 @dataclass(frozen=True, eq=False)
 class _Integrated(ExactSum[V_contra, H_contra]):
-    """What the sums of both kinds of machines have in common; ``gaussian`` is the place of that layer."""
+    """The methods that the sums with a visible and with a hidden Gaussian layer share; ``gaussian`` is the
+    index of that layer.
+    """
 
     most: ClassVar[float] = quadratic.MOST_UNITS
     gaussian: ClassVar[int]
@@ -109,7 +111,7 @@ class _Integrated(ExactSum[V_contra, H_contra]):
 
     @classmethod
     def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
-        """How long one sum will take."""
+        """The estimated time of one sum, in seconds."""
         return quadratic.estimate_seconds(cls.log2_states(sizes), n_threads)
 
     def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:

@@ -1,4 +1,4 @@
-"""The one place that chooses how a machine is summed: by the types of its units."""
+"""The table from the unit types of a machine to the class of its exact sum."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUMS: dict[Pair, type[AnySum]] = {
     (GaussianUnit, BinaryUnit): VisibleIntegrated,
     (BinaryUnit, GaussianUnit): HiddenIntegrated,
 }
-_found: dict[Pair, type[AnySum]] = {}  # what `find_sum` answered before
+_found: dict[Pair, type[AnySum]] = {}  # earlier results of `find_sum`
 
 
 def register_sum(visible: type[Unit], hidden: type[Unit], kind: type[AnySum]) -> None:
@@ -30,9 +30,9 @@ def register_sum(visible: type[Unit], hidden: type[Unit], kind: type[AnySum]) ->
 
 
 def find_sum(visible: Unit, hidden: Unit) -> type[AnySum]:
-    """The way to sum machines of these units.
+    """The class of the exact sum of machines of these units.
 
-    The classes of a pair are looked up along their bases; of two ways that fit, the one for the more special
+    The classes of a pair are looked up along their bases; if two entries fit, the one for the more special
     class of visible units is taken.
     """
     pair = type(visible), type(hidden)

@@ -1,8 +1,8 @@
 """Exact averages of a machine, by a sum over all states of its smaller layer (of its binary layer, if the
-other is Gaussian: ``gaussian_integrated.py``). `exact_sum` chooses the way by the unit types.
+other is Gaussian: ``gaussian_integrated.py``). `exact_sum` chooses the method by the unit types.
 
-The cost doubles with every unit of that layer; it is estimated beforehand, and nothing that would take more
-than ten minutes starts unless told to.
+The cost doubles with every unit of that layer. It is estimated beforehand, and a sum that would take more
+than ten minutes is refused unless ``force`` is true.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "sample_exact",
 ]
 
-LARGEST_TERM = 1e12  # parameter; beyond, powers of two could leave the range of integers
+LARGEST_TERM = 1e12  # largest parameter; for larger ones powers of two could leave the range of integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,16 @@ class Moments:
 def log_partition(
     rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
 ) -> float:
-    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly: to 1e-9 of itself, or of 1 if that is larger, and
-    much better for parameters of ordinary size. Machines whose parameters are too large for that are refused.
+    """``ln Z = ln sum_{v, h} exp(-E(v, h))``, exactly: the error is below 1e-9 of its value, or of 1 if that
+    is larger, and much smaller for parameters of ordinary size. Machines whose parameters are too large for
+    this are refused.
 
     Parameters
     ----------
     rbm : RBM
         The machine.
     n_threads : int, default 1
-        Threads to share the work; the result is the same for any number, bit for bit.
+        Threads that share the work; the result is the same for any number, bit for bit.
     force : bool, default False
         Whether to go ahead if more than ten minutes are to be expected.
     progress : callable, optional
@@ -77,8 +78,8 @@ def log_partition(
 def exact_moments(
     rbm: RBM, *, n_threads: int = 1, force: bool = False, progress: Progress | None = None
 ) -> Moments:
-    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly: averages of units of two values are true to
-    1e-9, or the machine is refused. The options are those of `log_partition`.
+    """``ln Z``, ``E[v]``, ``E[h]`` and ``E[v h^T]``, exactly: averages of units of two values have errors
+    below 1e-9, or the machine is refused. The options are those of `log_partition`.
 
     Parameters
     ----------
@@ -113,10 +114,10 @@ def sample_exact(
     force: bool = False,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Independent visible states ``(n_samples, n_visible)`` from ``p(v)``, exactly: no chain, no burn-in.
+    """Independent visible states ``(n_samples, n_visible)`` drawn exactly from ``p(v)``, without a Markov
+    chain and without burn-in.
 
-    Hidden states that go with them come from ``rbm.sample_h_given_v``. The other options are those of
-    `log_partition`.
+    Draw hidden states for them by ``rbm.sample_h_given_v``. The other options are those of `log_partition`.
 
     Parameters
     ----------
@@ -146,7 +147,7 @@ def sample_exact(
 
 
 def _checked(rbm: RBM, n_threads: int, force: bool, progress: Progress | None) -> tuple[RBM, int]:
-    """The arguments that all exact sums share."""
+    """Check the arguments that all exact sums share."""
     as_flag(force, "force")
     as_callable(progress, "progress", "the fraction that is done")
     return as_rbm(rbm, "rbm"), as_threads(n_threads)
@@ -158,7 +159,7 @@ def _sum_of(rbm: RBM) -> AnySum:
 
 
 def refuse_large(rbm: RBM) -> None:
-    """An error if the parameters are beyond those of which exact sums are true."""
+    """Raise an error if the parameters are too large for accurate exact sums."""
     further = (*rbm.visible_parameters.values(), *rbm.hidden_parameters.values())
     arrays = rbm.weights, rbm.visible_bias, rbm.hidden_bias, *further
     largest = max(float(np.abs(a).max()) for a in arrays)

@@ -1,14 +1,15 @@
-"""Fields kept up to date from the units that changed: the rows of the weights that belong to them.
+"""Updates of fields after some units changed, by adding only the rows of the weights that belong to them.
 
 A unit that goes up adds ``step`` times its row to the fields, one that goes down subtracts it; ``step`` is
-the difference of the levels. Memory decides the speed: one addition for each weight that is read.
+the difference of the levels. The speed is limited by memory, as there is one addition per weight read.
 
-- The weights lie in **panels** of `WIDTH` columns, so that what a panel needs stays in the second-level
-  cache while all chains go over it, and the fields of one chain and panel stay in registers.
+- The weights lie in **panels** of `WIDTH` columns, so that a panel stays in the second-level cache while all
+  chains use it, and the fields of one chain and panel stay in registers.
 - A **list** holds the changed units of each chain, those that go up, then those that go down
   (`paramagnet.kernels.sampling.draw_and_list`). Both parts are filled up to an even number with a row of
-  zeros: two sums at a time, which hides the latency of additions.
-- A panel is **fetched** in order before its rows are read out of order: twice as fast from the last cache.
+  zeros, because two sums are made at a time, which hides the latency of additions.
+- A panel is **fetched** in order before its rows are read out of order, which is twice as fast if it comes
+  from the last-level cache.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _INT64, _INT32 = ir.IntType(64), ir.IntType(32)
 
 
 def make_panels(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """The weights as `add_changed_rows` wants them, ``(n_panels, n_units + 1, WIDTH)``: the last row and the
+    """The weights in the form of `add_changed_rows`, ``(n_panels, n_units + 1, WIDTH)``; the last row and the
     columns beyond the last field are zero.
     """
     n_units, n_fields = weights.shape
@@ -41,7 +42,7 @@ def make_panels(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     room = np.zeros(math.prod(shape) + _LINE, np.float32)
     start = (
         -room.ctypes.data // room.itemsize % _LINE
-    )  # on the border of a cache line: half the lines to read
+    )  # aligned to cache lines, so that rows take half as many of them
     panels = room[start : start + math.prod(shape)].reshape(shape)
     for panel, start in zip(panels, range(0, n_fields, WIDTH), strict=True):
         columns = weights[:, start : start + WIDTH]
@@ -57,7 +58,7 @@ def _pointer(context: Any, builder: Any, signature: Any, args: Any, index: int, 
 
 @intrinsic
 def _fetch(typingctx: Any, panels: Any, at: Any) -> Any:
-    """Ask for the cache line of the flat index ``at``, into the second-level cache."""
+    """Prefetch the cache line of the flat index ``at`` into the second-level cache."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.bitcast(
@@ -80,8 +81,9 @@ def _sum_rows(
 ) -> Any:
     """Add ``step`` times the sum of the listed rows to the fields from the flat index ``at``.
 
-    ``start`` is the flat index of the panel; ``part`` where the list goes up from, down from, and ends. The
-    sums live in registers: this is why it is written in the compiler's own words.
+    ``start`` is the flat index of the panel. ``part`` holds three indices of the list: the first unit that
+    goes up, the first that goes down, and the end. The function is written in LLVM's intermediate language so
+    that the sums stay in registers.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -136,14 +138,14 @@ def add_changed_rows(rows: Any, bounds: Any, step: float, panels: Any, fields: A
     size, length = n_rows * WIDTH, np.float32(step)
     flat, rest = fields.reshape(fields.size), np.zeros(WIDTH, np.float32)
     for p in range(panels.shape[0]):
-        if bounds[2 * n_chains] > n_rows:  # else few rows are read at all
+        if bounds[2 * n_chains] > n_rows:  # otherwise few of its rows are read
             for line in range(p * size, (p + 1) * size, _LINE):
                 _fetch(panels, line)
         first = p * WIDTH
         n = min(WIDTH, n_fields - first)
         for i in range(n_chains):
             part = (bounds[2 * i], bounds[2 * i + 1], bounds[2 * i + 2])
-            if n < WIDTH:  # the panel is wider than what is left of the fields
+            if n < WIDTH:  # the last panel is wider than the remaining fields
                 for x in range(n):  # assigning slices would compile Numba's formatting of errors, for 2 s
                     rest[x] = fields[i, first + x]
             target, at = (flat, i * n_fields + first) if n == WIDTH else (rest, 0)

@@ -1,12 +1,12 @@
-"""Exact sums over all states of a restricted Boltzmann machine: log Z, all moments, true samples.
+"""Exact sums over all states of a restricted Boltzmann machine: log Z, all moments, independent samples.
 
 The model is ``P(v, h) = exp(b.v + c.h + v.w h) / Z`` with binary units, each layer with its own two levels.
-The smaller layer is enumerated, the other summed in closed form. Plain float64 arrays in and out; `tables`
-and `partition` have the compiled loops.
+The smaller layer is enumerated, the other summed in closed form. Arguments and results are plain float64
+arrays; `tables` and `partition` have the compiled loops.
 
 Threads take blocks of states whose number depends on the machine alone, and partial sums are added in the
-order of the blocks: any number of threads gives the same bits. Memory stays at some megabytes for every
-number of states that can be summed at all, unless there are thousands of summed units.
+order of the blocks: any number of threads gives the same bits. The sums need some megabytes of memory for any
+number of states that can be summed in practice, unless there are thousands of summed units.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ IntArray = npt.NDArray[np.int64]
 Levels = tuple[float, float]
 Progress = Callable[[float], None]
 
-ROW_BITS = 9  # their tables stay in the second-level cache, and threads have 2**(k - 15) blocks to share
-MAX_TABLE = 2**20  # numbers, 8 MB
+ROW_BITS = 9  # tables of 2**9 rows fit into the second-level cache, and threads share 2**(k - 15) blocks
+MAX_TABLE = 2**20  # numbers in a table, 8 MB
 MIN_TASKS, MAX_TASKS = 32, 256
 # Costs are states times summed units, about 0.2 ns each. A task should have at least TASK (3 ms). Below
-# FOR_THREADS (1 ms) starting threads costs more than they save; up to AT_ONCE (50 ms) a single call does it
-# all, beyond it Python looks in between: Ctrl-C works.
+# FOR_THREADS (1 ms) starting threads costs more time than they save. Up to AT_ONCE (50 ms) a single call does
+# all the work; longer sums are divided into several calls, so that Python can handle Ctrl-C in between.
 FOR_THREADS = 2**22
 AT_ONCE = 2**28
 TASK = 2**24
@@ -48,8 +48,8 @@ ROUGH_SECONDS = 2e-10
 class _Bits:
     """The machine in variables 0 and 1, the enumerated layer first, and the tables for its sum.
 
-    With ``x = low + s (high - low)`` in both layers the exponent keeps its form. What does not depend on the
-    state is ``constant``.
+    With ``x = low + s (high - low)`` in both layers the exponent keeps its form. The part of the exponent
+    that does not depend on the state is ``constant``.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class _Bits:
             raise ValueError(
                 f"`weights` of shape {weights.shape} has 2**{k} states to sum; 2**60 is the limit."
             )
-        # New arrays in C order, whatever came in: each kernel is compiled for one signature.
+        # New arrays in C order, whatever was passed, because each kernel is compiled for one signature.
         self.coupling = np.ascontiguousarray(weights * (self.x_step * self.y_step))
         x_field = weights.sum(axis=1) * self.y_low + visible_bias
         y_field = weights.sum(axis=0) * self.x_low + hidden_bias
@@ -83,12 +83,12 @@ class _Bits:
         largest_table = (MAX_TABLE // (m + 1)).bit_length() - 1
         row_bits = max(ROW_BITS, k // 2 - COLUMN_BITS)
         self.row_bits = max(0, min(k // 2, k - COLUMN_BITS, row_bits, largest_table))
-        self.n_columns = max(LANES, 1 << min(k - self.row_bits, COLUMN_BITS))  # of a block
+        self.n_columns = max(LANES, 1 << min(k - self.row_bits, COLUMN_BITS))  # columns of a block
         self.n_blocks = 1 << max(0, k - self.row_bits - COLUMN_BITS)
         self.tables: Tables = make_tables(
             self.coupling, x_field * self.x_step, self.bias, self.row_bits, COLUMN_BITS
         )
-        self.scaled: bool = self.tables.pairwise or self.tables.groups.size > 2  # powers of two in the sums
+        self.scaled: bool = self.tables.pairwise or self.tables.groups.size > 2  # sums split off powers of 2
         self.cost = (m << k) * (64 if self.tables.pairwise else 1)
         n_tasks = min(max(self.cost // TASK, MIN_TASKS), MAX_TASKS)
         self.task_size = max(1, self.n_blocks >> (n_tasks.bit_length() - 1))
@@ -101,7 +101,7 @@ class _Bits:
         return run_tasks(work, tasks, self.n_workers(n_threads), progress)
 
     def n_workers(self, n_threads: int) -> int:
-        """As many threads as are of use."""
+        """The number of threads that have work to do, at most ``n_threads``."""
         n_tasks = -(-self.n_blocks // self.task_size)
         return min(n_threads, n_tasks) if self.cost >= FOR_THREADS else 1
 
@@ -132,7 +132,7 @@ class _Bits:
         powers: IntArray,
         quads: tuple[int, int] | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Call `partition.sum_weights`; return what it leaves in ``rows`` and ``pairs``."""
+        """Call `partition.sum_weights`; return its results ``rows`` and ``pairs``."""
         n_rows = self.tables.row_power.size
         rows, pairs = np.empty(n_rows), np.empty(4 * COLUMNS)
         first, last = quads or (0, n_rows // 4)
@@ -151,7 +151,7 @@ def _share(progress: Progress | None, start: float, stop: float) -> Progress | N
 def _choose(weights: FloatArray, uniform: FloatArray) -> IntArray:
     """Indices drawn in proportion to ``weights``, one for each uniform number."""
     cumulative = np.cumsum(weights)
-    last = np.searchsorted(cumulative, cumulative[-1])  # rounding may reach the total itself
+    last = np.searchsorted(cumulative, cumulative[-1])  # by rounding a number may equal the total
     chosen: IntArray = np.minimum(np.searchsorted(cumulative, uniform * cumulative[-1], "right"), last)
     return chosen
 
@@ -168,8 +168,8 @@ def log_partition(
 ) -> float:
     """``log Z = log sum_{v, h} exp(b.v + c.h + v.w h)``.
 
-    ``progress`` receives the finished fraction now and then, in the calling thread; what it raises ends the
-    sum. Parameters so large that rounding spoils the ninth digit raise `InexactSumError`.
+    ``progress`` receives the finished fraction now and then, in the calling thread; an exception that it
+    raises ends the sum. Parameters so large that rounding changes the ninth digit raise `InexactSumError`.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
     sums, power = bits.sum_weights(n_threads, progress)
@@ -188,10 +188,10 @@ def moments(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """``log Z, E[v], E[h], E[v h^T]``: with ``log Z`` its gradient with respect to all parameters.
+    """``log Z, E[v], E[h], E[v h^T]``: ``log Z`` and its gradient with respect to all parameters.
 
     The sums give the weights in which summed unit ``j`` is low, so ``E[t_j] = 1 - P(t_j = 0)`` and
-    ``E[s_i t_j] = E[s_i] - P(s_i = 1, t_j = 0)``. ``progress`` and errors as in `log_partition`.
+    ``E[s_i t_j] = E[s_i] - P(s_i = 1, t_j = 0)``. ``progress`` and errors are those of `log_partition`.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
     tables, k, m, reference = bits.tables, bits.k, bits.m, 0
@@ -200,7 +200,8 @@ def moments(
         reference = power + math.frexp(sums.sum())[1]
         progress = _share(progress, 0.3, 1.0)
 
-    # New memory costs a thread more than sums: each page of it is fetched from the system.
+    # Threads reuse this memory: new memory takes longer than the sums, as the system provides it page by
+    # page.
     spaces = deque(np.empty(partition.space_for(tables)) for _ in range(bits.n_workers(n_threads)))
 
     def work(first: int, last: int) -> FloatArray:
@@ -249,11 +250,12 @@ def draw_states(
     n_threads: int = 1,
     progress: Progress | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """``n_samples`` independent draws ``(v, h)`` from the machine itself, no Markov chain.
+    """``n_samples`` independent draws ``(v, h)`` from the distribution of the machine, without a Markov
+    chain.
 
-    The weights of all blocks of columns are summed and the samples shared out among them; only blocks with
-    samples are summed once more, row by row, and at last single rows. The other layer follows from its
-    conditional.
+    The weights of all blocks of columns are summed and the samples distributed among the blocks. Only blocks
+    with samples are summed once more, row by row, and finally single rows. The other layer is drawn from its
+    conditional distribution.
     """
     bits = _Bits(weights, visible_bias, hidden_bias, visible_levels, hidden_levels)
     check_draws(bits.tables.magnitude)
@@ -299,7 +301,7 @@ def _seconds_per_term(gradient: bool) -> float:
     function(*arguments)
     best = math.inf
     for _ in range(5):
-        start = time.thread_time()  # of the processor: others may be at work
+        start = time.thread_time()  # processor time, as other processes may be running
         function(*arguments)
         best = min(best, time.thread_time() - start)
     return best / (m << k)
@@ -308,9 +310,9 @@ def _seconds_per_term(gradient: bool) -> float:
 def estimate_seconds(n_visible: int, n_hidden: int, *, n_threads: int = 1, gradient: bool = True) -> float:
     """About how long `moments` (or `log_partition`, without ``gradient``) takes on this machine.
 
-    Clear cases are answered from the sizes alone; between a second and a day the speed of this machine is
-    measured, once per process. Weights of several units take two to three times as long, weights of a hundred
-    up to eighty.
+    Below a second and above a day the estimate follows from the sizes alone; in between, the speed of this
+    machine is measured, once per process. For weights with absolute values of several units a sum takes two
+    to three times as long, for weights of a hundred up to eighty times.
     """
     k, m = sorted((n_visible, n_hidden))
     if k > 200:

@@ -1,4 +1,4 @@
-"""The one way in which this package compiles: no GIL, none of Numba's threads, cached if possible."""
+"""The decorator of all kernels of this package: no GIL, none of Numba's threads, cached if possible."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _not_kept: set[str] = set()  # modules whose kernels no other process finds in t
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` at its first call; keep the machine code for other processes where a folder is
+    """Compile ``function`` at its first call; keep the machine code for other processes if a folder is
     writable.
 
-    Never ``parallel=True``: under Numba's OpenMP layer a forked child dies, under its work queue two Python
-    threads abort. Kernels release the GIL, so threads are the caller's business. ``cache=True`` raises at
-    once where neither the package's folder nor the user's cache folder can be written; then every process
-    compiles afresh. The cache sees changes of the kernel's own file only: a kernel calls jitted functions of
-    its own file.
+    ``parallel=True`` is never used: under Numba's OpenMP layer a forked child dies, under its work queue two
+    Python threads abort. Kernels release the GIL, so the caller can run them on threads. ``cache=True``
+    raises RuntimeError at once if neither the package's folder nor the user's cache folder can be written;
+    then every process compiles afresh. The cache notices changes of the kernel's own file only, so a kernel
+    must call jitted functions of its own file only.
     """
     return _compile(function, _OPTIONS)
 

@@ -1,6 +1,8 @@
-"""Normal deviates from the same addresses as the draws of binary units (``sampling.py``): Philox4x32-10
-keyed by the seed, counter ``(unit/4, chain, sweep, stream)``, and the transformation of Box and Muller in
-float64. The four words of a counter make the deviates of four neighbouring units.
+"""Normal deviates from the same addresses as the draws of binary units (``sampling.py``).
+
+Philox4x32-10, keyed by the seed, is applied to the counter ``(unit/4, chain, sweep, stream)``, followed by
+the transformation of Box and Muller in float64. The four words of a counter make the deviates of four
+neighbouring units.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def draw_normal(
     address: tuple[int, int, int, int],
     new: npt.NDArray[np.float32],
 ) -> int:
-    """Fill ``new`` with normal deviates of mean ``scale * field + shift``; all units change, and are counted.
+    """Fill ``new`` with normal deviates of mean ``scale * field + shift``; all units count as changed.
 
     ``address`` is ``(seed, number of the first chain, sweep, stream)``.
     """

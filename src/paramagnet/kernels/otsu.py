@@ -12,7 +12,7 @@ import numpy as np
 
 from paramagnet.kernels.jit import kernel
 
-TIE = 1e-12  # splits whose variances differ by less, relatively, count as equal: the lowest one is taken
+TIE = 1e-12  # splits whose variances differ relatively by less count as equal; the lowest one is taken
 
 
 @kernel
@@ -25,8 +25,8 @@ def byte_thresholds(images: Any, thresholds: Any, constant: Any) -> None:
     n_images, n = images.shape
     counts = np.zeros((4, 256), np.uint32)
     for i in range(n_images):
-        # Four histograms in turn: neighbouring pixels are often equal, and a counter that was just written
-        # is slow to read again.
+        # Four histograms are used in turn, because neighbouring pixels are often equal, and a counter that
+        # was just written is slow to read again.
         counts[:] = 0
         j = 0
         while j + 4 <= n:

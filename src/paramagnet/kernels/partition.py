@@ -1,13 +1,14 @@
-"""The compiled sums of exact enumeration: products only, no exponential inside the loop over all states.
+"""The compiled sums of exact enumeration, which take products only: there is no exponential inside the loop
+over all states.
 
 With the factors ``f_j = scale_j + E_j(a) F_j(b)`` of `tables`, the weight of row ``a`` and column ``b`` is
 the product of all factors and of the linear weights, and its derivative with respect to factor ``j`` is the
-product of all others: the prefix before ``j`` times the suffix after it, no division. Sums of these along
-rows and along columns give every first and second moment. Per pair and unit that is six multiply-adds: factor
-and prefix on the way up, factor, suffix, row sum and column sum on the way down.
+product of all others: the prefix before ``j`` times the suffix after it, without a division. Sums of these
+along rows and along columns give every first and second moment. Per pair and unit that is six multiply-adds:
+factor and prefix on the way up, factor, suffix, row sum and column sum on the way down.
 
-Four rows and ``LANES`` columns are one value, a `_Quad`, held in registers. Left to itself the compiler uses
-half the width of AVX-512 and keeps running products in memory, at a sixth of the speed.
+Four rows and ``LANES`` columns are one value, a `_Quad`, held in registers. From plain loops the compiler
+would use half the width of AVX-512 and keep running products in memory, at a sixth of the speed.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from numba.extending import intrinsic, models, register_model
 from paramagnet.kernels.jit import kernel, part
 from paramagnet.kernels.tables import LN2, Tables
 
-# Columns of a quad, whose four rows take eight registers: of 32 with AVX-512, of 16 with AVX. The cache of
-# compiled code distinguishes processors.
+# Columns of a quad, whose four rows take eight of the 32 registers with AVX-512, or of the 16 with AVX. The
+# cache of compiled code distinguishes processors.
 LANES = 16 if "+avx512f" in (config.CPU_FEATURES or get_host_cpu_features()) else 8
 HALF = LANES // 2
 QUAD = 4 * LANES
 COLUMN_BITS = 6
-COLUMNS = 1 << COLUMN_BITS  # of a block; their factors and sums stay in the first-level cache
-PAGE = 512  # doubles
-LINES = (0, 8, 16, 32, 40, 48, 0, 24, 0)  # cache lines of a page where the working arrays begin
+COLUMNS = 1 << COLUMN_BITS  # columns of a block; their factors and sums fit into the first-level cache
+PAGE = 512  # size of a page in doubles
+LINES = (0, 8, 16, 32, 40, 48, 0, 24, 0)  # the cache line of a page at which each working array begins
 NOTHING = -(1 << 40)  # the power of two of a column that does not exist
 
 
@@ -55,7 +56,7 @@ def _vector(count: int) -> Any:
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any, shift: int, count: int = LANES) -> Any:
-    """Where ``count`` doubles lie in the array ``args[0]``, from index ``args[1] + shift``."""
+    """The address of ``count`` doubles in the array ``args[0]``, from index ``args[1] + shift``."""
     data = context.make_array(signature.args[0])(context, builder, args[0]).data
     index = builder.add(args[1], ir.Constant(args[1].type, shift))
     return builder.bitcast(builder.gep(data, [index]), _vector(count).as_pointer())
@@ -77,7 +78,7 @@ def _spread(builder: Any, scalar: Any) -> Any:
 
 
 def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c``, one instruction where the machine has it."""
+    """``a * b + c``, by one instruction on processors that have it."""
     function = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(a.type, [a.type] * 3), f"llvm.fmuladd.v{a.type.count}f64"
     )
@@ -190,7 +191,7 @@ def _add_to_columns(typingctx: Any, array: Any, index: Any, a: Any, b: Any) -> A
 
 @intrinsic
 def _add_to_rows(typingctx: Any, array: Any, index: Any, a: Any, b: Any) -> Any:
-    """Add the halves of each row of ``a * b`` to ``HALF`` numbers each: row sums, but for a last `_sum`."""
+    """Add the halves of each row of ``a * b`` to ``HALF`` numbers each; `_sum` of these is the row sum."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         for r, (a, b) in enumerate(zip(_rows(builder, args[2]), _rows(builder, args[3]), strict=True)):
@@ -227,7 +228,7 @@ class Scratch(NamedTuple):
     """Working arrays of one thread."""
 
     factors: Any  # F_j of the present COLUMNS columns
-    weight: Any  # exp(l_b.b) of those columns, its power of two taken out
+    weight: Any  # exp(l_b.b) of those columns, without its power of two
     power: Any  # that power of two
     prefix: Any  # products of the factors before j, one quad each
     partial: Any  # row sums, HALF numbers each
@@ -240,25 +241,25 @@ class Scratch(NamedTuple):
 
 
 def space_for(tables: Tables) -> int:
-    """How many doubles `sum_moments` needs beside its small arrays."""
+    """The number of doubles that `sum_moments` needs besides its small arrays."""
     m = int(tables.scale.size)
     return _scratch_size(m, tables.groups.size) + int(tables.row_power.size) * (m + 1)
 
 
 @kernel
 def _scratch_size(m: int, n_borders: int) -> int:
-    """The doubles of `_make_scratch`, gaps included."""
+    """The number of doubles of `_make_scratch`, gaps included."""
     return (m + 1) * (QUAD + 2 * COLUMNS + 4 * HALF) + (3 + n_borders) * QUAD + 5 * COLUMNS + 10 * PAGE
 
 
 @part
 def _make_scratch(t: Tables, space: Any) -> Any:
-    """The working arrays of one thread, laid out in ``space``, and where they end.
+    """The working arrays of one thread, laid out in ``space``, and the index at which they end.
 
-    A register across two cache lines is loaded twice. And a load waits for earlier stores whose addresses
-    agree with its own in the last twelve bits: `LINES` keeps the arrays of the inner loops apart. Prefixes 0,
-    factors 8, column sums 16 means: what is loaded for ``j`` shares these bits with stores long past or yet
-    to come.
+    Arrays begin at cache lines, because a register that crosses two cache lines takes two loads. A load also
+    waits for earlier stores whose addresses agree with its own in the last twelve bits; `LINES` keeps the
+    arrays of the inner loops apart. With prefixes at line 0, factors at 8 and column sums at 16, the numbers
+    loaded for ``j`` share these bits only with stores that are long past or still to come.
     """
     m = t.scale.size
     sizes = (
@@ -267,7 +268,7 @@ def _make_scratch(t: Tables, space: Any) -> Any:
     )  # fmt: skip
     place = np.empty(len(LINES), np.int64)
     end = -(space.ctypes.data >> 3) & (PAGE - 1)
-    for i in range(len(LINES)):  # a loop, not calls: each constant argument would be compiled on its own
+    for i in range(len(LINES)):  # not calls, which would be compiled for each constant argument
         place[i] = end + ((8 * LINES[i] - end) & (PAGE - 1))
         end = place[i] + sizes[i]
     prefix, factors, columns, partial, quads, unit, weight, pairs = (
@@ -289,7 +290,7 @@ def _make_scratch(t: Tables, space: Any) -> Any:
 
 @part
 def _set_columns(t: Tables, s: Scratch, block: int) -> int:
-    """Prepare the columns ``block * COLUMNS, ...``; return how many there are, in whole quads."""
+    """Prepare the columns ``block * COLUMNS, ...``; return their number, rounded up to whole quads."""
     m, n_high, pairwise = t.scale.size, t.high_linear.size, t.pairwise
     low, start, step, factors = t.low, t.start, t.step, s.factors
     linear = 0.0
@@ -315,7 +316,7 @@ def _set_columns(t: Tables, s: Scratch, block: int) -> int:
         elif value > -np.inf:
             s.power[x] = math.floor(value / LN2)
             s.weight[x] = math.exp(value - s.power[x] * LN2)
-        else:  # a column that does not exist: any mantissa, no weight
+        else:  # a column that does not exist has any mantissa and no weight
             s.power[x], s.weight[x] = NOTHING, 1.0
     return (n_columns + LANES - 1) // LANES * LANES
 
@@ -324,7 +325,7 @@ def _set_columns(t: Tables, s: Scratch, block: int) -> int:
 def _sweep_pairwise(
     t: Tables, s: Scratch, n_columns: int, q: int, gradient: bool, reference: int, columns: Any
 ) -> None:
-    """Four rows by exponentials: ``1 + exp(x) = exp(max(x, 0)) (1 + exp(-|x|))`` for each field ``x``."""
+    """Sum four rows by exponentials: ``1 + exp(x) = exp(max(x, 0)) (1 + exp(-|x|))`` for each field ``x``."""
     m = t.scale.size
     base = 4 * q * (m + 1)
     for r in range(4):
@@ -364,8 +365,9 @@ def _sweep(
 
     Without ``gradient``, row ``a`` sums to ``rows[a] * 2**row_power[a // 4]``. With it, ``rows`` and
     ``columns`` are tables of the weights without factor ``j``, and in slot ``m`` of the whole weights,
-    divided by ``2**reference``; ``columns`` is added to. Local names because an attribute costs a reference
-    count. Callers pass no literals: Numba would compile it for each.
+    divided by ``2**reference``; the sums are added to ``columns``. Arrays have local names because each
+    access to an attribute costs a reference count. Callers pass no literals, because Numba would compile the
+    function for each of them.
     """
     entries, scale, groups, pairwise = t.rows, t.scale, t.groups, t.pairwise
     factors, weight, prefix, partial, unit, pairs = s.factors, s.weight, s.prefix, s.partial, s.unit, s.pairs
@@ -389,7 +391,7 @@ def _sweep(
                     for x in range(LANES):
                         bits[r * LANES + x] = column_power[o + x] + entry_power[4 * q + r]
 
-            # Up: p is the product of the factors before j.
+            # On the way up p is the product of the factors before j.
             p = _from_columns(weight, o)
             for g in range(n_groups):
                 for j in range(groups[g], groups[g + 1]):
@@ -414,7 +416,7 @@ def _sweep(
                         pair_power[4 * o + x] = bits[x]
                 continue
 
-            # Down: v is the product of the factors after j.
+            # On the way down v is the product of the factors after j.
             if n_groups > 1:
                 for x in range(QUAD):
                     bits[QUAD + x] = (max(bits[x] - reference, -1023) + 1023) << 52
@@ -445,7 +447,7 @@ def _sweep(
 
 @part
 def _to_common_power(numbers: Any, powers: Any, count: int) -> Any:
-    """Bring ``numbers * 2**powers`` to one power, the highest; ``powers`` is used up."""
+    """Bring ``numbers * 2**powers`` to one power, the highest; ``powers`` is overwritten."""
     factors = powers.view(np.float64)
     highest = powers[0]
     for x in range(count):
@@ -464,8 +466,8 @@ def sum_weights(
     """Sum the weights of some blocks of columns: ``sums[block] * 2**powers[block]``.
 
     The rows are ``4 first, ..., 4 last - 1``. For the last block ``rows[a]`` keeps the sum of each row, in
-    the same unit; for its last four rows ``pairs[column // LANES, row % 4, column % LANES]`` the single
-    weights, in any unit.
+    the same unit; for its last four rows ``pairs[column // LANES, row % 4, column % LANES]`` keeps the single
+    weights, in an arbitrary unit.
     """
     t = Tables(*tables)
     s = _make_scratch(t, np.empty(_scratch_size(t.scale.size, t.groups.size)))[0]
@@ -491,9 +493,10 @@ def sum_moments(
 ) -> None:
     """Add blocks of columns to ``result[i, j]``, the sum of ``s_i`` times the weight without factor ``j``.
 
-    The last row has 1 in place of ``s_i``, the last column the whole weight; all divided by ``2**reference``.
-    Each ``size`` blocks are summed on their own and then added: the result does not depend on how such tasks
-    were shared out among calls. ``space`` is `space_for` doubles to work in, with anything in them.
+    The last row has 1 in place of ``s_i``, the last column has the whole weight; all are divided by
+    ``2**reference``. Each ``size`` blocks are summed separately and then added, so the result does not depend
+    on how such tasks are divided among calls. ``space`` is working memory of `space_for` doubles, whose
+    content is arbitrary.
     """
     t = Tables(*tables)
     n_bits, m, n_quads = result.shape[0] - 1, t.scale.size, t.row_power.size // 4

@@ -1,9 +1,9 @@
 """Exact sums over all states of binary units with pair couplings: ``Z = sum_s exp(f.s + s.J s/2)``, ``s``
 of 0 and 1.
 
-This is what a machine becomes when a layer of Gaussian units is integrated out. The units are split in two:
-a row is a state of the first ones, its columns are the states of the last `COLUMN_UNITS`. Within a row the
-exponents are a table plus a linear form that is built by doubling, so a state costs one exponential and a
+A machine takes this form when a layer of Gaussian units is integrated out. The units are split into two
+parts: a row is a state of the first ones, its columns are the states of the last `COLUMN_UNITS`. Within a row
+the exponents are a table plus a linear form that is built by doubling, so a state costs one exponential and a
 few additions, and memory stays at some kilobytes per block. Blocks of rows depend on the number of units
 alone and are added in order: any number of threads gives the same bits.
 """
@@ -23,8 +23,8 @@ from paramagnet.kernels.jit import kernel
 FloatArray = npt.NDArray[np.float64]
 Progress = Callable[[float], None]
 
-COLUMN_UNITS = 10  # 1024 columns: their tables stay in the first-level cache
-BLOCK_ROWS = 2**11  # some ten milliseconds: Ctrl-C works in between
+COLUMN_UNITS = 10  # 1024 columns, whose tables fit into the first-level cache
+BLOCK_ROWS = 2**11  # rows of a block, some ten milliseconds; Ctrl-C works between two blocks
 SECONDS_PER_STATE = 1e-8
 MOST_UNITS = 48
 
@@ -33,13 +33,13 @@ MOST_UNITS = 48
 def _fill_row(
     row: int, fields: FloatArray, couplings: FloatArray, table: FloatArray, exponents: FloatArray
 ) -> float:
-    """The exponents of all columns of a row; returns the largest."""
+    """Fill ``exponents`` with those of all columns of a row; return the largest."""
     n = fields.size
     n_columns = exponents.size
     first = 0
     while (1 << first) < n_columns:
         first += 1
-    n_rows = n - first  # units that make the row: the first ones
+    n_rows = n - first  # number of units that make the row
     base = 0.0
     for i in range(n_rows):
         if (row >> i) & 1:
@@ -75,9 +75,10 @@ def _sum_rows(
     moments: FloatArray,
     scratch: FloatArray,
 ) -> float:
-    """Add up rows: ``columns`` gets the weight of every column, ``moments[i, 0]`` that of row unit ``i``
-    being 1, ``moments[i, 1 + j]`` with unit ``j`` too (row units), or with a column unit further on. All
-    are in units of the exponential of the number returned, the largest exponent.
+    """Add up rows: ``columns`` gets the weight of every column, ``moments[i, 0]`` the weight of the states in
+    which row unit ``i`` is 1, and ``moments[i, 1 + j]`` the weight of those in which unit ``j`` is 1, too
+    (row units first, then column units). All are divided by the exponential of the number returned, the
+    largest exponent.
     """
     n_columns = columns.size
     n_bits = 0
@@ -99,7 +100,7 @@ def _sum_rows(
         for k in range(n_columns):
             weights[k] = math.exp(scratch[0, k] - largest)
             columns[k] += weights[k]
-        # fold the weights: what is left after each step belongs to one column unit less
+        # Fold the weights: each step sums over one column unit.
         size = n_columns
         for j in range(n_bits - 1, -1, -1):
             size //= 2
@@ -129,7 +130,7 @@ def _sum_each_row(
     scratch: FloatArray,
     sums: FloatArray,
 ) -> float:
-    """The logarithm of the weight of every row into ``sums``; returns the largest of them."""
+    """Write the logarithm of the weight of every row to ``sums``; return the largest of them."""
     best = -np.inf
     for row in range(start, stop):
         top = _fill_row(row, fields, couplings, table, scratch)
@@ -142,8 +143,8 @@ def _sum_each_row(
 
 
 class _Problem:
-    """Fields and couplings as the kernels want them: the diagonal of ``J`` in the fields, tables of the
-    columns.
+    """Fields and couplings as the kernels take them, with the diagonal of ``J`` added to the fields and a
+    table of the columns.
     """
 
     def __init__(self, fields: FloatArray, couplings: FloatArray) -> None:
@@ -163,7 +164,7 @@ class _Problem:
         self.table = 0.5 * np.einsum("ki,ij,kj->k", self.states, inner, self.states)
 
     def blocks(self) -> list[tuple[int, int]]:
-        """The rows of each block."""
+        """The first row of each block, and the row after its last."""
         return [(i, min(i + BLOCK_ROWS, self.n_rows)) for i in range(0, self.n_rows, BLOCK_ROWS)]
 
     def run(
@@ -254,5 +255,5 @@ def pair_draws(
 
 
 def estimate_seconds(n_units: int, n_threads: int = 1) -> float:
-    """How long a sum over so many units takes, roughly."""
+    """A rough estimate of the time of a sum over ``n_units`` units, in seconds."""
     return float(2.0**n_units * SECONDS_PER_STATE / n_threads)

@@ -1,7 +1,7 @@
-"""Tables for exact enumeration: every exponential that the sum over all states needs, taken beforehand.
+"""Tables for exact enumeration: all exponentials that the sum over all states needs, computed beforehand.
 
-Everything speaks of bits. ``k`` enumerated units ``s`` and ``m`` summed units ``t``, all 0 or 1, have the
-weight ``exp(l.s + d.t + s.W t)``. The enumerated units are cut into rows ``a`` and columns ``b``, so that
+All units are bits here: ``k`` enumerated units ``s`` and ``m`` summed units ``t``, all 0 or 1, have the
+weight ``exp(l.s + d.t + s.W t)``. The enumerated units are divided into rows ``a`` and columns ``b``, so that
 
     sum_t exp(...) = exp(l_a.a + l_b.b) prod_j (1 + E_j(a) F_j(b)),  E_j = exp(d_j + a.W_a),  F_j = exp(b.W_b)
 
@@ -12,7 +12,7 @@ the logarithmic ranges of all factors: every product of scaled factors then lies
 largest linear term is taken out, so the linear weights lie between ``exp(-L)`` and 1, ``L = sum_i |l_i|``,
 and the sum over all states is at least ``exp(-R / 2)``.
 
-- Plain products, one group of factors, where ``R <= LIMIT`` and either ``R + L <= LIMIT`` or
+- Plain products, one group of factors, if ``R <= LIMIT`` and either ``R + L <= LIMIT`` or
   ``R <= LIMIT / 2``. Let a state count if it has at least ``exp(-82)`` of the total: all states that do not,
   2**60 at most, are together below ``exp(-40)`` of it. An intermediate product of a state that counts, its
   linear weight times some factors of range ``x``, is at least ``exp(-L - x / 2)``, because the product only
@@ -22,12 +22,12 @@ and the sum over all states is at least ``exp(-R / 2)``.
   ``exp(-R - 82)``. Both are normal doubles, above ``exp(-708)``: no state that counts is lost to underflow.
 - Groups of factors whose ranges add up to at most ``LIMIT`` each; the sums split a power of two off the
   product after every group, and off the linear weights beforehand, so that a state of any weight keeps all
-  its digits. Where only ``L`` is too large for plain products there is one group, and an empty one.
-- By pairs, where the field of a single factor has a range above ``LIMIT``, or a single coupling is above
-  ``LARGEST_STEP``, whose exponential would underflow: the tables hold the exponents themselves.
+  its digits. If only ``L`` is too large for plain products there is one group, and an empty one.
+- Sums by pairs of a row and a column, if the field of a single factor has a range above ``LIMIT``, or a
+  single coupling is above ``LARGEST_STEP``, whose exponential would underflow: the tables hold the exponents.
 
-Rounding is the limit that is left: exponents of size ``S`` have an error of about ``1e-16 S``. The tables
-tell ``S``, the sum of the absolute values of all terms.
+The remaining error is rounding: exponents of size ``S`` have an error of about ``1e-16 S``. The tables hold
+``S``, the sum of the absolute values of all terms, as ``magnitude``.
 """
 
 from __future__ import annotations
@@ -42,15 +42,17 @@ from paramagnet.kernels.jit import kernel, part
 
 FloatArray = npt.NDArray[np.float64]
 
-LIMIT = 1200.0  # of 1418, the logarithm of largest over smallest double; the rest is room for 2**k terms
-LARGEST_STEP = 700.0  # of 708, minus the logarithm of the smallest normal double
+LIMIT = 1200.0  # below 1418, the logarithm of largest over smallest double, to leave room for 2**k terms
+LARGEST_STEP = 700.0  # below 708, minus the logarithm of the smallest normal double
 LN2 = math.log(2.0)
 
 
 class Tables(NamedTuple):
-    """What the sums read. Rows come in fours, ``[row // 4][j][row % 4]``; columns are ``[j][column]``."""
+    """The tables of the sums. Rows are in groups of four, ``[row // 4][j][row % 4]``; columns are
+    ``[j][column]``.
+    """
 
-    rows: Any  # E_j(a) over the mean of factor j; in slot j = m exp(l_a.a), its power of two taken out
+    rows: Any  # E_j(a) over the mean of factor j; in slot j = m exp(l_a.a), without its power of two
     row_power: Any  # that power of two
     low: Any  # F_j of the lowest column bits, which make a block of columns
     low_linear: Any  # l_b.b of those bits; -inf for columns that do not exist
@@ -59,7 +61,7 @@ class Tables(NamedTuple):
     high_linear: Any  # l of the higher column bits, which number the blocks
     scale: Any  # one over the mean of factor j
     groups: Any  # borders of the groups of factors; a single group needs no powers of two
-    pairwise: bool  # exponents in place of exponentials, sums in place of products
+    pairwise: bool  # whether the tables hold exponents, to be added in place of products
     offset: float  # log Z is this plus the logarithm of the sum
     magnitude: float  # sum of the absolute values of all terms of the exponent: no state's exponent is larger
 
@@ -71,7 +73,7 @@ def _softplus(x: float) -> float:
 
 @part
 def _extend(table: Any, x: int, shift: int, step: Any, i: int, j: int, pairwise: bool) -> None:
-    """From the entry ``x`` without bit ``i`` make those with bit ``i`` 0 (there) and 1 (at ``x + shift``)."""
+    """Make the entries with bit ``i`` 0 (at ``x``) and 1 (at ``x + shift``) from ``x`` without bit ``i``."""
     value = table[x]
     if pairwise:
         table[x], table[x + shift] = value + step[0, i, j], value + step[1, i, j]
@@ -81,7 +83,9 @@ def _extend(table: Any, x: int, shift: int, step: Any, i: int, j: int, pairwise:
 
 @part
 def _fill_linear(table: Any, linear: Any) -> None:
-    """``table[x] = linear.x`` less its largest value, ``x`` the bits of the index; -inf beyond the last."""
+    """Set ``table[x]`` to ``linear.x`` minus its largest value, where ``x`` are the bits of the index;
+    entries beyond the last ``x`` are -inf.
+    """
     size = 1
     for i in range(linear.size):
         for x in range(size):
@@ -98,9 +102,9 @@ def make_tables(
     """Tables for the weight ``exp(linear.s + bias.t + s.coupling t)``.
 
     The first ``n_row_bits`` of the units ``s`` make the rows, the others the columns, in blocks of
-    ``2**n_low_bits``. Numba runs Python code to hand out an array or a named tuple, or to take in the latter,
-    and a Ctrl-C that strikes there crashes the process: so compiled functions fill arrays that they are
-    given, and are called with plain tuples.
+    ``2**n_low_bits``. Numba runs Python code to return an array or a named tuple, or to accept a named tuple,
+    and a Ctrl-C during that code crashes the process. So compiled functions fill arrays that they are given,
+    and are called with plain tuples.
     """
     k, m = coupling.shape
     high = min(k, n_row_bits + n_low_bits)
@@ -170,13 +174,14 @@ def _fill_tables(
             x = coupling[i, j]
             if pairwise:
                 step[1, i, j] = x
-            else:  # from the top of the range only down, so nothing is lost to underflow on the way
+            else:  # all factors are at most 1, from the top of the range down, so no entry underflows early
                 step[0, i, j], step[1, i, j] = math.exp(-max(x, 0.0)), math.exp(min(x, 0.0))
         if pairwise:
             row_start[j], low_start[j], start[j], scale[j] = bias[j], 0.0, 0.0, 1.0
         else:
             offset += scale[j]
-            # Whole numbers apart from the rest: no digits of a small field are lost next to a wide range.
+            # Whole numbers are exponentiated separately, so that a small field keeps its digits beside a wide
+            # range.
             row_start[j] = math.exp(row_start[j]) * math.exp(-start[j] - low_start[j])
             low_start[j], start[j], scale[j] = math.exp(low_start[j]), math.exp(start[j]), math.exp(-scale[j])
 
@@ -197,7 +202,7 @@ def _fill_tables(
                 for x in range(4 * (q * (m + 1) + j), 4 * (q * (m + 1) + j) + 4):
                     _extend(rows, x, shift, step, i, j, pairwise)
 
-    # Of the linear terms the largest is taken out: the state that has it weighs at least exp(-R / 2).
+    # The largest linear term is subtracted; the state that has it weighs at least exp(-R / 2).
     for i in range(k):
         offset += max(linear[i], 0.0)
     row_linear = np.zeros(n_rows)

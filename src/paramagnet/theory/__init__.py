@@ -1,4 +1,4 @@
-"""The replica theory of random machines; it knows no data and no machine.
+"""The replica theory of random machines; it depends neither on data nor on the class `RBM`.
 
 The names below are the public ones; each is imported when it is first used.
 """

@@ -8,9 +8,9 @@ bias ``b_i`` into ``-b_i`` and cannot change how well a machine learns. Yet the 
 cancels between biases of both signs. So all biases of a symmetric layer are taken non-negative, ``|b_i|``,
 which weighs the covariances of unit ``i`` with ``sgn(b_i)``.
 
-**The rule.** An average over a thousand biases is an average over about thirty: the Gauss rule of the
-biases' own distribution, which integrates polynomials up to degree ``2 k - 1`` exactly with ``k`` points,
-converges geometrically for what the layers ask for, functions that are analytic around the real axis.
+**The rule.** An average over a thousand biases is replaced by one over about thirty points: the Gauss rule of
+the distribution of the biases integrates polynomials up to degree ``2 k - 1`` exactly with ``k`` points, and
+converges geometrically for the functions that the layers average, which are analytic around the real axis.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -26,7 +26,7 @@ from paramagnet._checks import as_positive, as_reals
 from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.units import FloatArray, Unit
 
-_DIGITS, _FEW_DIGITS = 37.0, 16.0  # exp(-37) = 1e-16 and exp(-16) = 1e-7: the accuracy of a rule
+_DIGITS, _FEW_DIGITS = 37.0, 16.0  # accuracies of a rule: exp(-37) = 1e-16 and exp(-16) = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +34,14 @@ class Biases:
     """The biases of the units of a layer, in place of the one number ``b`` or ``c``.
 
     In a layer of spins or Gaussian units all of them are taken non-negative (see above): magnetizations and
-    layer correlations are then those of ``|b_i|``, where one negative number ``b`` would turn their sign.
+    layer correlations are then those of ``|b_i|``, whereas a single negative number ``b`` changes their sign.
 
     Parameters
     ----------
     values : array_like
         The biases, one per unit (or one per group of units).
     weights : array_like, optional
-        How much each counts; None lets all count the same.
+        The weight of each bias in averages; None gives all biases the same weight.
     """
 
     values: FloatArray
@@ -62,7 +62,7 @@ class Biases:
             )
         if not counts.any():
             raise ValueError("`weights` must not all be zero.")
-        counts = counts / counts.max()  # their sum stays finite
+        counts = counts / counts.max()  # so that their sum does not overflow
         for name, content in (("values", array), ("weights", counts / counts.sum())):
             copy = np.array(content, dtype=np.float64)
             copy.setflags(write=False)
@@ -79,20 +79,20 @@ class Biases:
 
     @property
     def largest(self) -> float:
-        """The largest bias that counts, without its sign."""
+        """The largest absolute value of the biases whose weight is not zero."""
         return float(np.abs(self.values[self.weights > 0.0]).max())
 
     @property
     def root_mean_square(self) -> float:
-        """Zero only if all biases are."""
-        largest = self.largest or 1.0  # squares stay finite
+        """The root mean square of the biases, which is zero only if all biases are zero."""
+        largest = self.largest or 1.0  # so that the squares do not overflow
         counted = self.weights > 0.0
         squares = (self.values[counted] / largest) ** 2
         return float(largest * np.sqrt(self.weights[counted] @ squares))
 
     def rule_for(self, unit: Unit, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
-        """Points and weights that stand for all biases in a layer of such units, in its gauge; fewer of them
-        where ``coarseness`` is above 1.
+        """Points and weights that replace all biases in a layer of such units, in the gauge of the layer;
+        ``coarseness`` above 1 gives fewer points.
         """
         strip = theory_of(unit, "unit").strip
         digits = _DIGITS if coarseness == 1.0 else _FEW_DIGITS
@@ -109,7 +109,7 @@ class Biases:
 def _compress(
     points: FloatArray, weights: FloatArray, strip: float | None, digits: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The Gauss rule of a discrete distribution, of as many points as an accuracy of ``exp(-digits)`` takes.
+    """The Gauss rule of a discrete distribution, with enough points for an accuracy of ``exp(-digits)``.
 
     For functions analytic in ``|Im x| < strip`` the error of ``k`` points falls as ``rho**(-2 k)``, with
     ``rho`` the ellipse around the points that fits into the strip.
@@ -120,7 +120,7 @@ def _compress(
         n_points = int(np.ceil(0.5 * digits / np.arcsinh(strip / half))) + 2
     if n_points >= points.size:
         return points, weights
-    # Lanczos with full orthogonalization: the Jacobi matrix of the distribution
+    # The Lanczos method with full orthogonalization gives the Jacobi matrix of the distribution.
     basis = np.empty((n_points, points.size))
     vector = np.sqrt(weights / weights.sum())
     diagonal, beside = np.empty(n_points), np.empty(n_points)
@@ -131,7 +131,7 @@ def _compress(
         for _ in range(2):
             vector = vector - (basis[: k + 1] @ vector) @ basis[: k + 1]
         beside[k] = np.linalg.norm(vector)
-        if beside[k] < 1e-14 * max(half, 1e-300):  # as many points as there are, to rounding
+        if beside[k] < 1e-14 * max(half, 1e-300):  # up to rounding there are no more points
             return points, weights
         vector = vector / beside[k]
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)

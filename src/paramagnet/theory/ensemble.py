@@ -18,7 +18,7 @@ from paramagnet.theory.layers.spread import SpreadLayer
 from paramagnet.theory.layers.unit_theory import LayerAverages, UnitTheory
 from paramagnet.units import Array, FloatArray, Unit, as_unit
 
-LARGEST_BIAS = 1e4  # beyond, the variance of a Gaussian unit is lost beside the square of its mean
+LARGEST_BIAS = 1e4  # for larger biases the square of a Gaussian unit's mean rounds off its variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,30 +41,32 @@ class Ensemble:
 
     @cached_property
     def coupling_v(self) -> Array:
-        """``A = alpha beta**2/(1 + alpha)``: what the hidden layer's order parameters count in the
-        visible one.
+        """``A = alpha beta**2/(1 + alpha)``, the factor from the order parameters of the hidden layer to the
+        auxiliary parameters of the visible layer.
         """
         coupling: Array = np.asarray(self.alpha * self.coupling_h)
         return coupling
 
     @cached_property
     def coupling_h(self) -> Array:
-        """``B = beta**2/(1 + alpha)``: what the visible layer's order parameters count in the hidden one."""
+        """``B = beta**2/(1 + alpha)``, the factor from the order parameters of the visible layer to the
+        auxiliary parameters of the hidden layer.
+        """
         coupling: Array = np.asarray(self.beta * self.beta / (1.0 + self.alpha))
         return coupling
 
     @property
     def symmetric_v(self) -> Array:
-        """Where flipping the visible units changes nothing."""
+        """A mask of the machines that flipping all visible units leaves unchanged."""
         return np.asarray(self.visible.symmetric & (self.b == 0.0))
 
     @property
     def symmetric_h(self) -> Array:
-        """Where flipping the hidden units changes nothing."""
+        """A mask of the machines that flipping all hidden units leaves unchanged."""
         return np.asarray(self.hidden.symmetric & (self.c == 0.0))
 
     def exchanged(self) -> Ensemble:
-        """The same machine with its layers in exchanged roles."""
+        """The same machine with its layers exchanged."""
         return Ensemble(
             self.hidden, self.visible, self.beta, 1.0 / self.alpha, self.c, self.b, self.coarseness,
             self.spread_h, self.spread_v,
@@ -75,8 +77,8 @@ class Ensemble:
         return replace(self, beta=beta)
 
     def standardized(self) -> tuple[Ensemble, float]:
-        """The same machine with the standard units of each type (Gaussian ones of variance 1), and what its
-        ``beta`` is to be divided by: ``x = sqrt(s) y`` multiplies a unit's weights and biases by ``sqrt(s)``.
+        """The same machine with the standard units of each type (Gaussian ones of variance 1), and the number
+        that divides its ``beta``: ``x = sqrt(s) y`` multiplies a unit's weights and biases by ``sqrt(s)``.
         """
         roots = [np.sqrt(self.visible.stretch), np.sqrt(self.hidden.stretch)]
         if roots == [1.0, 1.0]:
@@ -106,11 +108,13 @@ class Ensemble:
         return replace(self, beta=self.beta[which], alpha=self.alpha[which], b=self.b[which], c=self.c[which])
 
     def visible_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> LayerAverages:
-        """The visible layer at given auxiliary parameters; ``gap`` is their difference, if known better."""
+        """The visible layer at given auxiliary parameters; ``gap`` is their difference, if the caller knows
+        it to more digits than the subtraction gives.
+        """
         return _make_layer(self.visible, self.b, self.spread_v, qhat, selfhat, gap, self.coarseness)
 
     def hidden_layer(self, qhat: Array, selfhat: Array, gap: Array | None = None) -> LayerAverages:
-        """The hidden layer, likewise."""
+        """The hidden layer, with the same arguments as `visible_layer`."""
         return _make_layer(self.hidden, self.c, self.spread_h, qhat, selfhat, gap, self.coarseness)
 
 
@@ -170,14 +174,16 @@ def _as_theory(unit: str | Unit, argument: str) -> UnitTheory:
 
 
 def as_bias(value: Any, argument: str) -> float:
-    """The bias of all units of a layer, under the name that a public function has for it."""
+    """The bias of all units of a layer; ``argument`` is its name in the public function."""
     bias = as_real(value, argument)
     _refuse_beyond(np.array([bias]), argument, -LARGEST_BIAS, LARGEST_BIAS)
     return bias
 
 
 def _refuse_beyond(values: FloatArray, argument: str, low: float, high: float) -> None:
-    """Beyond these bounds the averages would take too many nodes, or the floats end."""
+    """Raise ValueError for values beyond these bounds, where the averages would need too many nodes or
+    numbers would leave the range of floats.
+    """
     bad = (values < low) | (values > high)
     if bad.any():
         raise ValueError(f"`{argument}` must lie between {low:g} and {high:g}, got {values[bad].flat[0]:g}.")

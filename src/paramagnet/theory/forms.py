@@ -1,10 +1,10 @@
 """The forms that machines take in the theory, and what differs between them.
 
-How a saddle point is found, where the transition is, what beta_max maximizes and how far it is looked for
-depends on whether no layer, one of them or both are of Gaussian units, whose variance the other layer can
-drive without bound (`UnitTheory.quadratic`). `form_of` asks this, and nothing else of the theory does: the
-searches call the methods of the form. A further unit type of bounded variables takes the form `TwoBounded`
-with no change here.
+How a saddle point is found, where the transition is, what beta_max maximizes and how far the search for it
+goes depends on whether no layer, one of them or both consist of Gaussian units, whose variance the other
+layer can increase without bound (`UnitTheory.quadratic`). Only `form_of` makes this distinction; the searches
+call the methods of the form. A further unit type of bounded variables takes the form `TwoBounded` with no
+change here.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -31,27 +31,27 @@ from paramagnet.theory.solution import (
 from paramagnet.theory.two_unknowns import find_two
 from paramagnet.units import Array, FloatArray
 
-_LAST, _LAST_GAUSSIAN = 2000.0, 15.0  # beta at which a scan gives up
-_RIVAL_LAST = 300.0  # how far a rival is looked for
-_RIVAL_LAST_NESTED = 30.0  # where saddle points take longer
+_LAST, _LAST_GAUSSIAN = 2000.0, 15.0  # the largest beta of a scan for a maximum
+_RIVAL_LAST = 300.0  # the largest beta of the search for a rival maximum
+_RIVAL_LAST_NESTED = 30.0  # the same for machines whose saddle points take longer
 OrderParameters = tuple[FloatArray, FloatArray]  # (q, V) of the visible layer
 
 
 class Form(ABC):
-    """What the searches ask of a machine, by the form that it takes.
+    """The properties of a form that the searches use.
 
     Attributes
     ----------
     largest_beta : float
-        Beyond which no saddle point is found.
+        The largest ``beta`` for which the saddle point is computed.
     last_beta : float
-        At which the scan for a maximum gives up.
+        The ``beta`` at which the scan for a maximum ends.
     two_phases : bool
-        Whether a second phase may exist beside the one that goes on from small beta.
+        Whether a second phase may exist beside the one that continues from small beta.
     transition_value : float
-        What is reported where the maximum is in closed form.
+        The layer correlation that is reported if the maximum has a closed form.
     transition_status : str
-        What is reported where the maximum is in closed form.
+        The status that is reported if the maximum has a closed form.
     """
 
     largest_beta: float = np.inf
@@ -66,8 +66,8 @@ class Form(ABC):
 
     @abstractmethod
     def critical_beta(self, ensemble: Ensemble) -> FloatArray:
-        """The spin-glass transition of two symmetric layers without biases: where ``A B k2_v**2 k2_h**2 =
-        1`` ([Y25] eqn:spin-glass_transition_point for two spin layers).
+        """The ``beta`` of the spin-glass transition of two symmetric layers without biases, at which ``A B
+        k2_v**2 k2_h**2 = 1`` ([Y25] eqn:spin-glass_transition_point for two spin layers).
         """
 
     def phase_difference(self, ensemble: Ensemble) -> FloatArray:
@@ -77,26 +77,26 @@ class Form(ABC):
         return np.full(np.shape(ensemble.beta), np.nan)
 
     def maximized(self, ensemble: Ensemble, state: State) -> Array:
-        """What beta_max maximizes in absolute value: the layer correlation, its slope, or the answer of the
-        overlap.
+        """The quantity whose absolute value beta_max maximizes: the layer correlation, its slope, or the
+        response of the overlap.
         """
         return correlation(state, ensemble.symmetric_v, ensemble.symmetric_h)
 
     def is_closed(self, ensemble: Ensemble) -> Array:
-        """Where beta_max is `critical_beta`, in closed form."""
+        """A mask of the machines whose beta_max is `critical_beta`, in closed form."""
         known = ensemble.visible.transition_known and ensemble.hidden.transition_known
         return np.asarray(ensemble.symmetric_v & ensemble.symmetric_h & known)
 
     def is_nested(self, ensemble: Ensemble) -> bool:
-        """Whether a saddle point is two nested searches."""
+        """Whether a saddle point needs two nested searches."""
         return True
 
     def rival_limit(self, ensemble: Ensemble) -> float:
-        """How far a rival is looked for, if that is more than twice as far as the maximum."""
+        """The largest beta of the search for a rival, if that is more than twice the beta of the maximum."""
         return 0.0
 
     def jump_status(self, ensemble: Ensemble) -> str:
-        """What a jump of the layer correlation is called."""
+        """The status of a machine whose layer correlation jumps."""
         return "jump"
 
 
@@ -104,8 +104,8 @@ class TwoBounded(Form):
     """Two layers of bounded units, such as spins and bits."""
 
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
-        """The saddle point; the layer with a fixed self-overlap, if there is one, is the one whose overlap is
-        solved for, and ``start`` is used where that is the visible one.
+        """The saddle point. If a layer has a fixed self-overlap, the overlap of that layer is solved for;
+        ``start`` is used if this is the visible layer.
         """
         if ensemble.visible.fixed_self_overlap is not None:
             return solution_at(ensemble, _find_overlap(ensemble, start, tolerance))
@@ -125,7 +125,7 @@ class TwoBounded(Form):
         return ensemble.visible.fixed_self_overlap is None and ensemble.hidden.fixed_self_overlap is None
 
     def rival_limit(self, ensemble: Ensemble) -> float:
-        """How far a rival is looked for, if that is more than twice as far as the maximum."""
+        """The largest beta of the search for a rival, if that is more than twice the beta of the maximum."""
         slow = self.is_nested(ensemble) or ensemble.spread_v is not None or ensemble.spread_h is not None
         return _RIVAL_LAST_NESTED if slow else _RIVAL_LAST
 
@@ -136,7 +136,7 @@ class GaussianHidden(Form):
     largest_beta, last_beta, two_phases = LARGEST_BETA, _LAST_GAUSSIAN, True
 
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
-        """The saddle point; of two phases that of lower free energy."""
+        """The saddle point; if there are two phases, that of the lower free energy."""
         first, other = solve_against_gaussian(ensemble)
         q, variance = first
         if (other[0] != q).any():
@@ -145,8 +145,8 @@ class GaussianHidden(Form):
         return solution_at(ensemble, q, variance)
 
     def critical_beta(self, ensemble: Ensemble) -> FloatArray:
-        """The transition: ``k2_h = 1/(1/s - B k2_v)`` there, which gives ``beta**2 s k2_v = (1 +
-        alpha)/(sqrt(alpha) + 1)``.
+        """The ``beta`` of the transition, at which ``k2_h = 1/(1/s - B k2_v)``; this gives ``beta**2 s k2_v =
+        (1 + alpha)/(sqrt(alpha) + 1)``.
         """
         scale = ensemble.visible.spread**2 * ensemble.hidden.tail
         weights = np.sqrt(ensemble.alpha) + 1.0
@@ -163,15 +163,15 @@ class GaussianHidden(Form):
 
 
 class GaussianVisible(GaussianHidden):
-    """A Gaussian visible layer beside one of bounded hidden units: solved with the layers exchanged."""
+    """A Gaussian visible layer beside bounded hidden units, which is solved with the layers exchanged."""
 
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
-        """The saddle point; of two phases that of lower free energy."""
+        """The saddle point; if there are two phases, that of the lower free energy."""
         return super().solve(ensemble.exchanged(), None, tolerance).exchanged()
 
     def critical_beta(self, ensemble: Ensemble) -> FloatArray:
-        """The transition: ``k2_v = 1/(1/s - A k2_h)`` there, which gives ``beta**2 s k2_h = (1 +
-        alpha)/(sqrt(alpha) + alpha)``.
+        """The ``beta`` of the transition, at which ``k2_v = 1/(1/s - A k2_h)``; this gives ``beta**2 s k2_h =
+        (1 + alpha)/(sqrt(alpha) + alpha)``.
         """
         scale = ensemble.visible.tail * ensemble.hidden.spread**2
         weights = np.sqrt(ensemble.alpha) + ensemble.alpha
@@ -179,18 +179,20 @@ class GaussianVisible(GaussianHidden):
         return critical
 
     def phase_difference(self, ensemble: Ensemble) -> FloatArray:
-        """The same with the layers exchanged."""
+        """The difference of the free energies of the machine with its layers exchanged, which is the same."""
         return super().phase_difference(ensemble.exchanged())
 
     def maximized(self, ensemble: Ensemble, state: State) -> Array:
-        """Beside units that are not symmetric (bits) the answer of the overlap (``response.py`` says why)."""
+        """The response of the overlap if the hidden units are not symmetric (bits; ``response.py`` says why),
+        else the layer correlation or its slope.
+        """
         if ensemble.hidden.symmetric:
             return super().maximized(ensemble, state)
         return overlap_answer(state, ensemble.symmetric_h)
 
     def jump_status(self, ensemble: Ensemble) -> str:
-        """Beside units that are not symmetric the maximum is a first-order transition, at which these switch
-        on.
+        """``"first-order"`` if the hidden units are not symmetric: the maximum is then a first-order
+        transition at which they switch on.
         """
         return super().jump_status(ensemble) if ensemble.hidden.symmetric else "first-order"
 
@@ -204,11 +206,11 @@ class TwoGaussian(Form):
     transition_value, transition_status = 0.0, "edge"
 
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
-        """The saddle point; an error beyond the edge."""
+        """The saddle point; raises ValueError beyond the edge."""
         return solution_at(ensemble, *solve_two_gaussians(ensemble))
 
     def critical_beta(self, ensemble: Ensemble) -> FloatArray:
-        """`gaussian_edge`, before which no transition is reached."""
+        """The same ``beta`` as `gaussian_edge`; there is no transition at a smaller one."""
         root = np.sqrt(ensemble.alpha)
         weights = root + ensemble.alpha + 1.0 + root
         scale = ensemble.visible.tail * ensemble.hidden.tail
@@ -216,7 +218,7 @@ class TwoGaussian(Form):
         return critical
 
     def is_closed(self, ensemble: Ensemble) -> Array:
-        """Everywhere."""
+        """True for all machines."""
         return np.ones(np.shape(ensemble.alpha), dtype=bool)
 
 
@@ -234,28 +236,28 @@ def form_of(ensemble: Ensemble) -> Form:
 
 
 def solve_ensemble(ensemble: Ensemble, start: FloatArray | None = None, tolerance: float = 1e-10) -> Solution:
-    """The saddle point of an ensemble; ``start`` is a guess of ``q_v`` (used where the visible layer is
-    the one solved for).
+    """The saddle point of an ensemble; ``start`` is a guess of ``q_v``, which is used if the overlap of the
+    visible layer is solved for.
     """
     return form_of(ensemble).solve(ensemble, start, tolerance)
 
 
 def _free_energy_difference(ensemble: Ensemble, first: OrderParameters, other: OrderParameters) -> FloatArray:
-    """By how much the free energy of the other phase is above that of the first."""
+    """The free energy of the other phase minus that of the first."""
     energies = (free_energy_density(solution_at(ensemble, *pair)) for pair in (other, first))
     difference: FloatArray = next(energies) - next(energies)
     return difference
 
 
 def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> FloatArray:
-    """``q`` of a visible layer with a fixed self-overlap: one bracketed root."""
+    """``q`` of a visible layer with a fixed self-overlap, found as one bracketed root."""
     upper = ensemble.visible.largest_square
     full = np.full(np.shape(ensemble.beta), upper)
     both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
     # Near zero F(x) = x A B k2(v)**2 k2(h)**2: in the paramagnetic phase there is no other root.
     loop_gain = ensemble.coupling_v * ensemble.coupling_h
     gain_at_zero = loop_gain * (ensemble.visible.spread * ensemble.hidden.spread) ** 4
-    # Right at the transition rounding must not decide.
+    # The margin of 1e-15 keeps rounding from deciding the phase exactly at the transition.
     unmagnetized = (both_symmetric & (gain_at_zero <= 1.0 + 1e-15)) | (
         ensemble.symmetric_v & (ensemble.coupling_v == 0.0)
     )
@@ -270,14 +272,14 @@ def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float
         start = around(ensemble, full, full)[0].overlap
         vanishing = start < NOTHING
         if vanishing.any():
-            # with the largest overlap; zero to all that floats can tell if with the smallest too
+            # F vanishes at the largest overlap; if it vanishes at the smallest one, too, q is zero in floats.
             unmagnetized |= vanishing & (around(ensemble, 0.0 * full, full)[0].overlap < NOTHING)
     q = find_root(evaluate, start, upper, skip=unmagnetized, linear=both_symmetric, tolerance=tolerance)
     return np.where(unmagnetized, 0.0, q)
 
 
 def rough_overlap(ensemble: Ensemble, upper: float) -> FloatArray:
-    """A first guess at ``q_v``, cheaply: the hidden units at the mean of their field."""
+    """A cheap first guess at ``q_v``, with all hidden units in the mean of their field."""
     k1 = ensemble.hidden.mean(ensemble.c, 0.5 * upper * ensemble.coupling_h)
     field = ensemble.coupling_v * k1 * k1 + ensemble.b * ensemble.b
     return np.asarray(upper * field / (1.0 + field)) + 1e-290

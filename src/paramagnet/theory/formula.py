@@ -1,15 +1,15 @@
 """beta_max of spin-bit machines without visible biases as an explicit formula, and its limits.
 
-The paper asks for a closed expression for bit hidden units; none is known. This is the next best thing: a
-double Chebyshev sum whose error is certified to stay below 1e-6 for ``0.05 <= alpha <= 20`` and ``-10 <= c
-<= 2`` (``benchmarks/fit_formula.py`` makes it and certifies it). With ``x = ln alpha``,
+The paper asks for a closed expression for bit hidden units; none is known. This file has a double Chebyshev
+sum instead, whose error is certified to stay below 1e-6 for ``0.05 <= alpha <= 20`` and ``-10 <= c <= 2``
+(``benchmarks/fit_formula.py`` makes it and certifies it). With ``x = ln alpha``,
 
     u = U(x; 1, 4.7, ln 0.05, ln 20),     v = U(c; 0.3 - x/2, 1.5, -10, 2),
     beta_max = sum_ij a_ij T_i(u) T_j(v),     T_i(cos t) = cos(i t),
 
 where ``U(t; m, s, t0, t1)`` is ``asinh((t - m)/s)`` mapped linearly so that ``t0`` goes to -1 and ``t1`` to
-1: it stretches the neighbourhood of ``m``, where beta_max bends most. The bend follows ``c + ln(alpha)/2``,
-as the law for ``c -> -inf`` says it must.
+1: it stretches the neighbourhood of ``m``, where beta_max bends most. The bend lies at a constant value of
+``c + ln(alpha)/2``, as the law for ``c -> -inf`` requires.
 
 Outside that rectangle there are limits:
 
@@ -40,9 +40,9 @@ CERTIFIED = 1e-6
 _LOG_ALPHA_RANGE = (float(np.log(ALPHA_RANGE[0])), float(np.log(ALPHA_RANGE[1])))
 _ALPHA_CENTRE, _ALPHA_WIDTH = 1.0, 4.7
 _BIAS_CENTRE, _BIAS_TILT, _BIAS_WIDTH = 0.3, -0.5, 1.5
-# Bias below which replica symmetry is broken at beta_max: a cubic in ln(alpha), good to 0.002
+# The bias below which replica symmetry is broken at beta_max, as a cubic in ln(alpha) with an error of 0.002.
 _BROKEN_BELOW = (-12.7966, 3.7266, -0.7395, 0.0593)
-_CHUNK = 1024  # values at a time: the polynomials stay in the cache
+_CHUNK = 1024  # values evaluated at a time, so that the polynomials stay in the cache
 
 
 def _stretch(t: Any, centre: Any, width: float, ends: tuple[float, float]) -> Any:
@@ -67,7 +67,7 @@ def unmap_bias(v: FloatArray, log_alpha: Any) -> Any:
 
 @cache
 def load_table() -> FloatArray:
-    """The coefficients ``a_ij``, filled up with zeros."""
+    """The coefficients ``a_ij`` as a rectangular array, with zeros where the table has none."""
     from paramagnet.theory.formula_table import NANO
 
     table = np.zeros((len(NANO), max(map(len, NANO))))
@@ -77,12 +77,12 @@ def load_table() -> FloatArray:
 
 
 def covers(alpha: Any, c: Any) -> Any:
-    """Where the formula holds."""
+    """Whether ``alpha`` and ``c`` lie in the rectangle in which the formula holds, elementwise."""
     return (alpha >= ALPHA_RANGE[0]) & (alpha <= ALPHA_RANGE[1]) & (c >= BIAS_RANGE[0]) & (c <= BIAS_RANGE[1])
 
 
 def has_formula(ensemble: Ensemble) -> bool:
-    """Whether the formula holds for all of these machines, which is fitted to one pair of unit types."""
+    """Whether the formula, which is fitted to one pair of unit types, holds for all of these machines."""
     fitted = (ensemble.visible.unit, ensemble.hidden.unit) == (SPIN, BIT)
     return fitted and bool(covers(ensemble.alpha, ensemble.c).all())
 
@@ -102,12 +102,12 @@ def evaluate_formula(alpha: FloatArray, c: FloatArray) -> FloatArray:
 
 
 def beta_max_formula(alpha: Any, c: Any = 0.0) -> Any:
-    """beta_max of spin-bit machines without visible biases, by the explicit formula: within 1e-6 of the
-    exact one.
+    """beta_max of spin-bit machines without visible biases, by the explicit formula, within 1e-6 of the
+    exact value.
 
     Arguments broadcast; ``0.05 <= alpha <= 20`` and ``-10 <= c <= 2``. Where replica symmetry is broken at
     beta_max (sparse hidden layers that are much larger than the visible one) a `ReplicaSymmetryWarning` is
-    given. Many values take well below a microsecond each; `beta_max` is exact and covers everything.
+    given. Many values take well below a microsecond each; `beta_max` is exact and covers all arguments.
 
     Parameters
     ----------

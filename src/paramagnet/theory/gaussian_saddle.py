@@ -1,15 +1,16 @@
 """The saddle point of machines with a Gaussian layer, whose self-overlap is an unknown of its own.
 
 Let the hidden layer be Gaussian with ``p0 = N(0, s)`` and variance ``T`` in the machine (``gaussian.py``).
-It enters the visible one through two numbers, the curvature ``A T/2`` and the variance of the field ``x =
-qhat_v``. With ``V`` and ``q`` the visible layer's answers, the saddle point is
+It acts on the visible one through two numbers, the curvature ``A T/2`` and the variance of the field ``x =
+qhat_v``. With ``V`` and ``q`` the resulting averages of the visible layer, the saddle point is
 
     1/T = 1/s - B V(x, T)              the Gaussian layer is narrowed or widened
     x = A T**2 (c**2 + B q(x, T))      and passes the overlap on
 
-The second is one bracketed root for every ``T``, so that the first is a function of ``T >= s`` alone. It
-starts positive and ends negative; where it has three roots two phases exist beside each other, and between
-them a state that is none. The first and the last root are given back, for the free energy to choose.
+The second is one bracketed root for every ``T``, so that the first, left side minus right side, is a function
+of ``T >= s`` alone. It starts positive and ends negative. If it has three roots, the first and the last are
+two coexisting phases, and the middle one is not a phase. The first and the last root are returned; the caller
+takes the one of lower free energy.
 
 Two Gaussian layers are solved in closed form. They exist while the largest singular value of the weights
 leaves the energy bounded, ``beta**2 s_v s_h < (1 + alpha)/(1 + sqrt(alpha))**2``.
@@ -27,9 +28,9 @@ from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.theory.roots import find_root
 from paramagnet.units import FloatArray
 
-_GRID = 33  # widths looked at
-_BLOCK = 8  # machines solved together
-LARGEST_BETA = 60.0  # beta: four times as far as a maximum is looked for, and as far as answers were compared
+_GRID = 33  # number of widths T in the scan for brackets
+_BLOCK = 8  # number of machines solved together
+LARGEST_BETA = 60.0  # four times the last beta of a scan for a maximum; solutions were compared up to it
 _MAX_ITERATIONS = 60
 
 
@@ -41,7 +42,7 @@ def gaussian_edge(ensemble: Ensemble) -> FloatArray:
 
 
 def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
-    """``q`` and ``V`` of the visible layer, in closed form; an error where the machine does not exist."""
+    """``q`` and ``V`` of the visible layer, in closed form; ValueError if the machine does not exist."""
     edge = gaussian_edge(ensemble)
     beyond = ensemble.beta >= edge
     if np.any(beyond):
@@ -65,7 +66,7 @@ def solve_two_gaussians(ensemble: Ensemble) -> tuple[FloatArray, FloatArray]:
 
 
 class _Reply(NamedTuple):
-    """The visible layer at given widths ``T``, and by how much the first equation is missed."""
+    """The visible layer at given widths ``T``, and the residual of the first equation."""
 
     layer: LayerAverages
     miss: FloatArray
@@ -74,8 +75,8 @@ class _Reply(NamedTuple):
 
 
 def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatArray]]:
-    """``(q, V)`` of a visible layer of bounded units above a Gaussian hidden one: of the phase that goes on
-    from small ``beta``, and of another one if there is one (else the same again).
+    """``(q, V)`` of a visible layer of bounded units beside a Gaussian hidden one, first for the phase that
+    continues from small ``beta``, then for the other phase if there is one (else the same again).
     """
     flat = ensemble.raveled()
     largest = float(np.max(flat.beta, initial=0.0)) * np.sqrt(ensemble.hidden.tail)
@@ -92,7 +93,7 @@ def solve_against_gaussian(ensemble: Ensemble) -> list[tuple[FloatArray, FloatAr
 
 
 def _solve_block(ensemble: Ensemble) -> FloatArray:
-    """A few machines at a time: all of a block wait for the slowest of it."""
+    """Solve a few machines at a time; blocks are small because all machines of one wait for the slowest."""
     steps = _upper_bound(ensemble)[:, None] * np.linspace(0.0, 1.0, _GRID)
     grid = replace(ensemble.select((slice(None), None)).broadcast_to(steps.shape), coarseness=1.7)
     falls = np.diff((_answer(grid, steps, None, 1e-3).miss > 0.0).astype(int), axis=1) < 0
@@ -104,14 +105,14 @@ def _solve_block(ensemble: Ensemble) -> FloatArray:
             found[1] = found[0]
             continue
         low, high = steps[rows, column], steps[rows, column + 1]
-        start = np.where(falls.any(axis=1), 0.5 * (low + high), 0.0)  # no field at all: T = s
+        start = np.where(falls.any(axis=1), 0.5 * (low + high), 0.0)  # T = s without a bracket
         layer = _refine(ensemble, start, low, high)
         found[phase] = layer.overlap, layer.variance
     return found
 
 
 def _upper_bound(ensemble: Ensemble) -> FloatArray:
-    """``ln(T/s)`` beyond which there is no saddle point."""
+    """The ``ln(T/s)`` above which there is no saddle point."""
     pull = ensemble.hidden.tail * ensemble.coupling_h * ensemble.visible.largest_variance
     bound = np.where(pull < 0.9, -np.log1p(-np.minimum(pull, 0.9)), np.log1p(4.0 / np.sqrt(ensemble.alpha)))
     bound = np.maximum(1.01 * bound, 1e-12)
@@ -125,7 +126,7 @@ def _upper_bound(ensemble: Ensemble) -> FloatArray:
 
 
 def _answer(ensemble: Ensemble, step: FloatArray, start: FloatArray | None, tolerance: float) -> _Reply:
-    """The visible layer above a Gaussian one of width ``T = s exp(step)``."""
+    """The visible layer beside a Gaussian one of width ``T = s exp(step)``."""
     prior = ensemble.hidden.tail
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
     width = prior * np.exp(step)

@@ -16,16 +16,16 @@ from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.theory.solution import NOTHING, Solution, State, apply, solve_loop, state_of
 from paramagnet.units import Array, FloatArray
 
-_CHUNK = 16  # points solved at once: so many to begin with, half as many when that was not far enough
-_PATIENCE = 4  # steps that fail before a first-order transition is looked for
-_ASIDE = 1e-12  # ln(beta) is so much below a first-order transition: in the phase of small beta
+_CHUNK = 16  # points of the scan solved at once in the first batch; later batches have half as many
+_PATIENCE = 4  # failed steps after which a first-order transition is searched for
+_ASIDE = 1e-12  # distance in ln(beta) below a first-order transition, in the phase of small beta
 _NEIGHBOURS = np.array([-1.0, 0.0, 1.0])
 _IMAGINARY_STEP = 1e-25
 
 
 class Peak(NamedTuple):
-    """A local maximum seen in the scan: bracket and first guess in ``ln beta``, curvature and height of
-    ``ln|chi|``, ``ln q_v``.
+    """A local maximum found by the scan: its bracket and first guess in ``ln beta``, the curvature and the
+    height of ``ln|chi|``, and ``ln q_v``.
     """
 
     low: FloatArray
@@ -46,8 +46,8 @@ def _scan_values(ensemble: Ensemble, log_beta: FloatArray) -> tuple[FloatArray, 
 
 
 def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where, in steps from the middle one, five equally spaced values have their maximum, and the
-    second derivative there.
+    """The position of the maximum of five equally spaced values, in steps from the middle one, and the second
+    derivative there.
     """
     left2, left, middle, right, right2 = values.T
     a1 = (left2 - 8.0 * left + 8.0 * right - right2) / 12.0
@@ -65,8 +65,8 @@ def _quartic_peak(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> Peak:
-    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan where
-    there is none.
+    """The local maximum of ``|chi|`` of smallest beta on a grid from ``start`` to ``stop``; nan for machines
+    without one.
     """
     step, limit = np.log(ratio), np.log(form_of(ensemble).largest_beta)
     n_machines = ensemble.alpha.shape[0]
@@ -104,7 +104,7 @@ def first_peak(ensemble: Ensemble, start: float, stop: float, ratio: float) -> P
 
 
 def known_peak(ensemble: Ensemble) -> Peak:
-    """The maximum where the explicit formula gives it to 1e-6."""
+    """The maximum of machines for which the explicit formula gives it to 1e-6."""
     guess = np.log(evaluate_formula(ensemble.alpha, ensemble.c))
     nothing = np.full(guess.shape, np.nan)
     log_overlap = np.log(rough_overlap(ensemble.at(np.exp(guess)), ensemble.visible.largest_square))
@@ -112,7 +112,9 @@ def known_peak(ensemble: Ensemble) -> Peak:
 
 
 class Motion(NamedTuple):
-    """What beta_max maximizes, and how it and the visible overlap move with ``ln beta``."""
+    """The quantity that beta_max maximizes, and the derivatives of it and of the visible overlap in ``ln
+    beta``.
+    """
 
     value: FloatArray
     derivative: FloatArray
@@ -120,10 +122,10 @@ class Motion(NamedTuple):
 
 
 def follow_beta(solution: Solution) -> Motion:
-    """What beta_max maximizes and its total derivative in ``ln beta``.
+    """The quantity that beta_max maximizes, and its total derivative in ``ln beta``.
 
-    The saddle point's own motion with ``beta`` is found from one linear solve and carried, as a tiny
-    imaginary part, through the same formulas: exact to rounding, unlike a difference.
+    The change of the saddle point with ``beta`` follows from one linear solve and is carried, as a tiny
+    imaginary part, through the same formulas. This is exact to rounding, unlike a difference quotient.
     """
     e = solution.ensemble
     beta = e.beta + 1j * _IMAGINARY_STEP * e.beta
@@ -152,7 +154,7 @@ def follow_beta(solution: Solution) -> Motion:
 
 
 def _moved(layer: LayerAverages, change: tuple[Array, Array]) -> tuple[Array, Array, Array | None]:
-    """``qhat``, ``selfhat`` and, if it is known by itself, the gap, with an infinitesimal change."""
+    """``qhat``, ``selfhat`` and, if the layer was given one, the gap, with an infinitesimal change."""
     step_q, step = 1j * _IMAGINARY_STEP * change[0], 1j * _IMAGINARY_STEP * change[1]
     if layer.by_variance:
         return layer.qhat + step_q, layer.selfhat + (step_q + step), layer.gap + step
@@ -162,14 +164,15 @@ def _moved(layer: LayerAverages, change: tuple[Array, Array]) -> tuple[Array, Ar
 def refine(
     ensemble: Ensemble, peak: Peak
 ) -> tuple[FloatArray, FloatArray, FloatArray, Solution, FloatArray, Array]:
-    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket: ``ln beta``, the layer
-    correlation and the derivative of ``g`` there (the curvature), the solution at the last three points
-    evaluated, how many of their distances the root is from the middle one, and whether ``g`` jumps
-    through zero. The layer correlation is nan where ``g`` has no root.
+    """The root of ``g = d ln|chi|/d ln beta`` within each peak's bracket.
 
-    Three neighbouring points, solved as one batch, give ``g`` and two derivatives: a Halley step, of
-    third order, kept inside a shrinking bracket. Where such steps fail again and again there may be a
-    first-order transition in the bracket: its beta is tried.
+    The result holds ``ln beta``, the layer correlation and the derivative of ``g`` there (the curvature), the
+    solution at the last three points evaluated, the distance of the root from the middle one in units of
+    their spacing, and whether ``g`` jumps through zero. The layer correlation is nan if ``g`` has no root.
+
+    Three neighbouring points, solved as one batch, give ``g`` and two derivatives, hence a Halley step of
+    third order, which is kept inside a shrinking bracket. If such steps fail repeatedly, there may be a
+    first-order transition in the bracket, and its beta is tried.
     """
     low, high, x = peak.low.copy(), peak.high.copy(), peak.guess.copy()
     curvature = peak.curvature
@@ -188,7 +191,7 @@ def refine(
         beta = np.exp(x[:, None] + offsets)
         alpha, b, c = (np.broadcast_to(a, beta.shape) for a in (machines.alpha, machines.b, machines.c))
         at = replace(machines, beta=beta, alpha=alpha, b=b, c=c)
-        solution = solve_ensemble(at, guess, tolerance=3e-7)  # one more step follows: 1e-13
+        solution = solve_ensemble(at, guess, tolerance=3e-7)  # one more step follows and gives 1e-13
         motion = follow_beta(solution)
         slopes = motion.derivative / np.where(motion.value == 0.0, 1.0, motion.value)
         g, q = slopes[:, 1], solution.q_v[:, 1]
@@ -202,12 +205,12 @@ def refine(
             low, high = np.where(crossed, x, low), np.where(crossed, x, high)
         curvature = np.where(first < 0.0, first, curvature)
         halley = -2.0 * g * curvature / (2.0 * curvature * curvature - g * second)
-        # far from Newton's step the two derivatives do not describe g: where g itself has an extremum,
-        # Halley's step vanishes though g does not
+        # A Halley step that differs much from Newton's step is not taken: near an extremum of g it vanishes
+        # although g does not, and the two derivatives do not describe g.
         stride, newton = np.abs(halley), np.abs(g / curvature)
         inside = (x + halley > low) & (x + halley < high) & (first < 0.0)
         inside &= (stride > 0.5 * newton) & (stride < 2.0 * newton)
-        inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink fast
+        inside &= np.abs(halley) < 0.75 * np.abs(change) if i else np.True_  # steps must shrink by 1/4
         change = np.where(done, 0.0, np.where(inside | (g == 0.0), halley, 0.5 * (low + high) - x))
         close = (inside & (np.abs(curvature) * np.abs(halley) ** 3 < 1e-17)) | (g == 0.0)
         collapsed = high - low < 1e-13
@@ -222,14 +225,15 @@ def refine(
                 crossing[k] = _phase_crossing(ensemble.select([k]), low[k], high[k])
                 x[k] = crossing[k] if np.isfinite(crossing[k]) else x[k]
     value = motion.value[:, 1]
-    if jump.any():  # at an end of its bracket g does not change sign
+    if jump.any():  # if the jump lies at an end of the bracket, g does not change sign there
         value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, value)
     return x, value, curvature, solution, change / delta, jump
 
 
 def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
-    """The ``ln beta`` between two others at which two phases have the same free energy, less `_ASIDE`; nan if
-    the phases do not exist beside each other at both, or the same one is lower. By the Illinois method.
+    """The ``ln beta`` between ``low`` and ``high`` at which two phases have the same free energy, minus
+    `_ASIDE`, by the Illinois method; nan if the phases do not coexist at both ends, or if the same phase has
+    the lower free energy at both.
     """
 
     def difference(*log_beta: float) -> FloatArray:
@@ -238,7 +242,7 @@ def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
 
     far, near = low, high
     at_far, at_near = difference(far, near)
-    if not at_far * at_near < 0.0:  # nan is not
+    if not at_far * at_near < 0.0:  # also true for nan
         return np.nan
     for _ in range(60):
         x = (far * at_near - near * at_far) / (at_near - at_far)
@@ -251,7 +255,7 @@ def _phase_crossing(machine: Ensemble, low: float, high: float) -> float:
 
 
 def higher_maximum(machine: Ensemble, start: float, stop: float, height: float, ratio: float) -> float:
-    """The beta of a maximum between ``start`` and ``stop`` higher than ``height`` (a logarithm), or nan."""
+    """The beta of a maximum between ``start`` and ``stop`` whose ``ln|chi|`` is above ``height``, or nan."""
     while start < stop:
         peak = first_peak(machine, start, stop, ratio)
         if not np.isfinite(peak.guess[0]):

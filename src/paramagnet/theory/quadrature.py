@@ -5,7 +5,7 @@ z``. These have poles at ``|Im z| = pi/slope``, so a Gauss-Hermite rule needs a 
 grows as ``slope**2`` and shows false maxima of the layer correlation when it is given fewer. The plain
 trapezoid rule converges like ``exp(-2 pi**2/(slope step))`` until the step is limited by the Gaussian
 itself, like ``exp(-2 pi**2/step**2)``: a step of ``min(0.45, 0.4/slope)`` is good to 1e-16, and the same
-sum over every second node shows how good.
+sum over every second node gives an estimate of the error.
 
 Equal steps need a number of nodes that grows as the slope, for the sake of the short interval around ``z0 =
 -centre/slope`` where the log-odds cross zero. From a slope of `_STEEP` on, the trapezoid rule is applied in
@@ -32,17 +32,17 @@ import numpy as np
 from paramagnet.units import Array, FloatArray
 
 REACH = 9  # |z| beyond which the Gaussian weight (below 1e-18 of the peak) is dropped
-_LARGEST_Z = 38.6  # exp(-z**2/2) is below the smallest float beyond
+_LARGEST_Z = 38.6  # beyond it exp(-z**2/2) is below the smallest float
 _STEP_OF_GAUSSIAN = 0.45
 _STEP_OF_LOG_ODDS = 0.4
 _STEEP = 10.0  # slope from which nodes are gathered around the crossing
-_WIDTH, _STEP_INSIDE, _STEP_OUTSIDE = 2.5, 0.2, 0.5  # a times the slope, h and s
+_WIDTH, _STEP_INSIDE, _STEP_OUTSIDE = 2.5, 0.2, 0.5  # the product of a and the slope; h; s
 
 
 class GaussianRule(NamedTuple):
     """Nodes and weights; functions are given by their values at the nodes, along the last axis.
 
-    Where nodes are gathered around a crossing, each element has its own: they are ``origin + offsets``.
+    If nodes are gathered around a crossing, each element has its own nodes, ``origin + offsets``.
     """
 
     nodes: FloatArray
@@ -59,8 +59,8 @@ class GaussianRule(NamedTuple):
         return own
 
     def fields(self, bias: FloatArray, root: Array) -> Array:
-        """``bias + root z`` at the nodes; around a crossing, where the two terms cancel, the offset from it
-        keeps its digits.
+        """``bias + root z`` at the nodes. The two terms cancel around a crossing; the sum is therefore taken
+        from the offsets of the nodes from the crossing, which keeps its digits.
         """
         if self.origin is None or self.offsets is None:
             plain: Array = bias[..., None] + root[..., None] * self.nodes
@@ -72,7 +72,7 @@ class GaussianRule(NamedTuple):
         """Estimated relative error of ``E[f(z)]``, for ``f >= 0``.
 
         Leaving out every second node changes the sum by a relative ``d``; halving the step squares the
-        error or better, so that ``d**2`` estimates what is left, down to rounding.
+        error or better, so that ``d**2`` estimates the remaining error, down to rounding.
         """
         fine = self.average(values)
         half = GaussianRule(self.nodes[..., ::2], self.weights[..., ::2], self.origin)
@@ -100,7 +100,9 @@ def gaussian_rule(centre: FloatArray, slope: FloatArray, *, coarseness: float = 
 
 
 def even_gaussian_rule(slope: FloatArray, *, coarseness: float = 1.0) -> GaussianRule:
-    """The rule for even functions of the log-odds ``slope z``: the same, folded onto ``z >= 0``."""
+    """The rule for even functions of the log-odds ``slope z``: that of `gaussian_rule`, folded onto ``z >=
+    0``.
+    """
     steepest = float(slope.max())
     if steepest > _STEEP:
         return _folded_table(_width_class(steepest), coarseness)
@@ -127,19 +129,19 @@ def _folded_trapezoid(n_intervals: int) -> GaussianRule:
 
 
 def _width_class(slope: float) -> int:
-    """Which table serves slopes up to this one: ``a = 2.5 2**(-class/2)`` is at most ``2.5/slope``."""
+    """The number of the table for slopes up to this one, whose ``a = 2.5 2**(-class/2) <= 2.5/slope``."""
     return ceil(2.0 * log2(slope))
 
 
 @lru_cache(maxsize=256)
 def _table(width_class: int, coarseness: float) -> tuple[FloatArray, FloatArray]:
-    """Distances ``z - z0 >= 0`` of the nodes from the crossing and their weights ``dz/dt``, as far as two
-    ranges of the Gaussian.
+    """Distances ``z - z0 >= 0`` of the nodes from the crossing and their weights ``dz/dt``, up to a distance
+    of twice the range of the Gaussian.
     """
     width, inside, outside = _WIDTH * 2.0 ** (-0.5 * width_class), _STEP_INSIDE, _STEP_OUTSIDE
     last = 2.0 * (REACH + _LARGEST_Z)
     t = coarseness * np.arange(ceil((np.arcsinh(last / width) / inside + last / outside) / coarseness) + 1.0)
-    # each bound alone is too large an answer, and t(u) is convex there: Newton's method falls onto the root
+    # Both bounds lie above the root and t(u) is convex there, so Newton's method falls onto the root.
     u = np.minimum(inside * t, np.arcsinh(outside * t / width))
     for _ in range(100):
         miss = u / inside + width * np.sinh(u) / outside - t
@@ -161,9 +163,9 @@ def _folded_table(width_class: int, coarseness: float) -> GaussianRule:
 def _gathered_rule(
     centre: FloatArray, slope: FloatArray, table: tuple[FloatArray, FloatArray]
 ) -> GaussianRule:
-    """Nodes of each element around its own crossing; all elements have the table of the steepest."""
+    """Nodes of each element around its own crossing; all elements use the table of the steepest one."""
     crossing = -centre / (slope + 1e-300)
-    # the range is extended as for equal steps; a crossing outside of it is of no account
+    # The range is extended as for equal steps; a crossing outside of it does not matter.
     extension = np.minimum(np.minimum(2.0 * slope, np.abs(crossing)), _LARGEST_Z)
     lowest = -REACH - extension * (crossing < 0.0)
     highest = REACH + extension * (crossing > 0.0)

@@ -1,15 +1,15 @@
-"""How the layers answer to each other's biases ([Y25] section 3.2), and whether the replica-symmetric
-solution is stable.
+"""Responses of the layers to each other's biases ([Y25] section 3.2), and the stability of the
+replica-symmetric solution.
 
 Write ``y = (q, Q)`` for a layer's order parameters, ``J`` for its 2 x 2 Jacobian in ``x = (qhat,
 selfhat)`` (or ``(q, Q - q)`` and ``(qhat, selfhat - qhat)``, see `LayerAverages`), ``e = dy/dd`` for its
-direct answer to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` moves the
-hidden layer by
+direct response to its own bias, and ``A``, ``B`` for the couplings (``saddle.py``). A change of ``c`` changes
+the order parameters of the hidden layer by
 
     dy_h/dc = (I - A B J_h J_v)**-1 e_h
 
-and so on around: this is [Y25] eqn:mat_Q and eqn:mat_Q-hat for any unit, and the susceptibilities
-``chi_{l,k} = dM_l/dd_k`` follow as in eqn:mat_chi and eqn:chi_solution.
+and those of the visible layer accordingly. This is [Y25] eqn:mat_Q and eqn:mat_Q-hat for any unit, and the
+susceptibilities ``chi_{l,k} = dM_l/dd_k`` follow as in eqn:mat_chi and eqn:chi_solution.
 
 **Where symmetry makes the layer correlation vanish.** With symmetric visible units (spins) and ``b =
 0``, every covariance is zero in the average over the weights, at every machine size: flipping ``v_i``
@@ -21,14 +21,14 @@ be the slope,
 
 and its beta_max is the maximum of ``|s|``. With two symmetric layers and ``b = c = 0`` the mixed second
 derivative takes this place; it diverges at the transition, which is why beta_max is the transition
-there ([Y25] eqn:beta-max-condition_ising). `layer_correlation` is ``chi_vh`` itself, zero where
-symmetry says so; `layer_correlation_slope` is what remains.
+there ([Y25] eqn:beta-max-condition_ising). `layer_correlation` is ``chi_vh`` itself, which is zero in these
+cases; `layer_correlation_slope` is the derivative that takes its place.
 
-**Gaussian units against bits.** For spins ``Q_v = 1``, and the slope is the answer of the overlap alone,
+**Gaussian units against bits.** For spins ``Q_v = 1``, and the slope is the response of the overlap alone,
 ``-dq_v/dc``. For Gaussian units ``Q_v - q_v`` is the variance of a unit, which first grows with ``c`` and
-then shrinks: ``s`` changes sign, and its maxima lie on both sides of where most happens. `overlap_response`
-keeps ``-dq_v/dc``, the same number for spins: one maximum, which moves steadily with ``c``. It is what
-beta_max maximizes for a Gaussian layer beside a layer of bits.
+then shrinks: ``s`` changes sign, and its maxima lie on both sides of the ``beta`` at which the order
+parameters change most. `overlap_response` is ``-dq_v/dc`` alone, for spins the same number: it has one
+maximum, which moves steadily with ``c``. beta_max maximizes it for a Gaussian layer beside a layer of bits.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -98,8 +98,8 @@ def susceptibility(
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e, v, h = solution.ensemble, solution.visible, solution.hidden
     gain = e.coupling_v * e.coupling_h
-    dy_v = solve_loop(gain, v, h, v.to_bias)  # in b
-    dy_h = solve_loop(gain, h, v, h.to_bias)  # in c
+    dy_v = solve_loop(gain, v, h, v.to_bias)  # derivatives in b
+    dy_h = solve_loop(gain, h, v, h.to_bias)  # derivatives in c
     back_h, back_v = (
         apply(h, (e.coupling_h * dy_v[0], e.coupling_h * dy_v[1])),
         apply(v, (e.coupling_v * dy_h[0], e.coupling_v * dy_h[1])),
@@ -122,8 +122,8 @@ def layer_correlation(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """``chi_vh``, the paper's LC up to a factor ([Y25] eqn:layer_correlation, eqn:f_chi_relation):
-    exactly zero where a symmetric layer has no bias.
+    """``chi_vh``, the paper's LC up to a factor ([Y25] eqn:layer_correlation, eqn:f_chi_relation); it is
+    exactly zero if a symmetric layer has no bias.
 
     Parameters
     ----------
@@ -157,10 +157,11 @@ def layer_correlation_slope(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """The derivative of ``chi_vh`` in the biases that symmetry sets to zero: in ``b`` where the visible
-    units are symmetric and ``b = 0``, in ``c`` likewise, in both where both are. Where neither is,
-    there is nothing to differentiate and this is ``chi_vh`` itself: the quantity whose maximum is
-    beta_max (but for a Gaussian layer beside one of bits: `overlap_response`).
+    """The derivative of ``chi_vh`` in the biases at which symmetry makes it vanish; its maximum is beta_max
+    (except for a Gaussian layer beside one of bits, see `overlap_response`).
+
+    The derivative is taken in ``b`` if the visible units are symmetric and ``b = 0``, in ``c`` if the hidden
+    units are symmetric and ``c = 0``, and in both if both hold. If neither holds, this is ``chi_vh`` itself.
 
     With two symmetric layers it is infinite at the transition.
 
@@ -184,7 +185,7 @@ def layer_correlation_slope(
     e = solution.ensemble
     with np.errstate(divide="ignore", invalid="ignore"):
         value = correlation(state_of(solution), e.symmetric_v, e.symmetric_h)
-    return _plain(np.where(np.isnan(value), -np.inf, value))  # of two infinite parts, at a transition
+    return _plain(np.where(np.isnan(value), -np.inf, value))  # inf - inf, at a transition
 
 
 def overlap_response(
@@ -196,8 +197,8 @@ def overlap_response(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> Any:
-    """``-(1/(1 + alpha)) dq_v/dc``, how the visible overlap answers to the hidden bias (its derivative in
-    ``c`` where the hidden layer is symmetric and ``c = 0``).
+    """``-(1/(1 + alpha)) dq_v/dc``, the response of the visible overlap to the hidden bias (the derivative of
+    this in ``c`` if the hidden layer is symmetric and ``c = 0``).
 
     It does not depend on which value of a spin is called +1. For spin visible units without bias it is
     `layer_correlation_slope`; for a Gaussian visible layer beside one of bits its maximum is beta_max.
@@ -225,7 +226,7 @@ def overlap_response(
 
 
 def criterion(beta: Any, alpha: Any, *, visible: str | Unit, hidden: str | Unit, b: Any, c: Any) -> Any:
-    """What beta_max maximizes in absolute value, as a function of ``beta``."""
+    """The quantity whose absolute value beta_max maximizes, as a function of ``beta``."""
     solution = _solve(beta, alpha, visible, hidden, b, c)
     if solution.ensemble.hidden.symmetric and not solution.ensemble.visible.symmetric:
         solution = solution.exchanged()

@@ -26,10 +26,10 @@ def find_root(
     """The root in ``(0, upper]`` of ``phi(x) = ln(F(x)/x)``, elementwise, where ``evaluate`` gives
     ``F`` and ``dF/dx``.
 
-    Newton's method inside a shrinking bracket, bisection (of ``ln x``) where it would leave it. Steps
-    are taken in ``ln x``, since ``x`` may be as small as exp(2c); where zero is a solution too
-    (``linear``), in ``x``, in which ``phi`` is a straight line near the transition. Elements in
-    ``skip`` are left alone; the others are done after the step that follows ``|phi| <= tolerance``.
+    This is Newton's method inside a shrinking bracket, with bisection (of ``ln x``) if a step would leave the
+    bracket. Steps are taken in ``ln x``, since ``x`` may be as small as exp(2c). If zero is a solution, too
+    (``linear``), they are taken in ``x``, in which ``phi`` is a straight line near the transition. Elements
+    in ``skip`` keep their start; the others end with the step that follows ``|phi| <= tolerance``.
     """
     low, high = np.full_like(start, _TINY), np.full_like(start, upper)
     x = np.clip(start, _TINY, upper)
@@ -61,9 +61,8 @@ def find_pair(
     """The root of ``ln(F/x) = ln(G/y) = 0`` near a starting point, by Newton's method in ``ln x`` and
     ``ln y``.
 
-    ``evaluate`` gives ``F``, ``G`` and the Jacobian ``((F_x, F_y), (G_x, G_y))``. A step that does not
-    bring the equations nearer to being met is halved; an element that no step brings nearer stays where it
-    is.
+    ``evaluate`` gives ``F``, ``G`` and the Jacobian ``((F_x, F_y), (G_x, G_y))``. A step that increases the
+    residual is halved; an element ends when no halved step reduces its residual.
     """
     x, y = np.maximum(x, _TINY), np.maximum(y, _TINY)
     f, g, jacobian = evaluate(x, y)

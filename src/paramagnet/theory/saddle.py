@@ -1,16 +1,16 @@
 """The replica-symmetric saddle point: order parameters and free energy ([Y25] section 3.1).
 
-With ``A = alpha beta**2/(1 + alpha)`` and ``B = beta**2/(1 + alpha)`` the layers feed each other through
+With ``A = alpha beta**2/(1 + alpha)`` and ``B = beta**2/(1 + alpha)`` the layers are coupled by
 
     qhat_v = A q_h    selfhat_v = A Q_h    qhat_h = B q_v    selfhat_h = B Q_v      ([Y25] eqn:saddle_Q-hat)
 
-and each answers with its own ``q`` and ``Q`` (``layers/``). The paper writes this for spin and bit
-units, whose self-overlaps are 1 and the mean; kept as an order parameter, ``Q`` lets the same equations
-serve any unit. Going once around, from the overlap ``x`` of one layer to the other layer and back,
-gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a bracketed problem in one
-unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive
-substitution ``x <- F(x)``, by contrast, crawls near the spin-glass transition and falls into a 2-cycle
-for strongly negative biases of bit units.
+and ``q`` and ``Q`` of each layer are averages that depend on its ``qhat`` and ``selfhat`` (``layers/``). The
+paper writes this for spin and bit units, whose self-overlaps are 1 and the mean; with ``Q`` as an order
+parameter the same equations hold for any unit. One pass from the overlap ``x`` of one layer to the other
+layer and back gives ``x -> F(x)``, and the saddle point is the root of ``ln(F(x)/x)``: a bracketed problem in
+one unknown when a layer has a fixed self-overlap (spins), two nested ones otherwise. Successive substitution
+``x <- F(x)``, by contrast, converges very slowly near the spin-glass transition and ends in a 2-cycle for
+strongly negative biases of bit units.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -35,14 +35,14 @@ __all__ = [
 
 
 class ConvergenceError(RuntimeError):
-    """A solver did not reach its tolerance; `result` holds what it had."""
+    """A solver did not reach its tolerance; `result` holds the last iterate."""
 
     def __init__(self, message: str, result: object) -> None:
         super().__init__(message)
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickling needs: without it an exception of two arguments cannot be made again."""
+        """Support pickling: Python cannot unpickle an exception of two arguments without this method."""
         return type(self), (*self.args, self.result), vars(self)
 
 
@@ -106,10 +106,10 @@ def solve_saddle_point(
     """Order parameters of a machine with weights from N(0, beta**2/(n + m)), layers of ratio ``alpha =
     m/n``, biases ``b`` and ``c``.
 
-    Where two symmetric layers without bias leave zero as a second solution (above the spin-glass
+    If two symmetric layers without bias have zero as a second solution (for ``beta`` above the spin-glass
     transition, [Y25] eqn:spin-glass_transition_point), the non-zero one is taken, as in the paper.
-    Arguments broadcast. If a residual stays above 1e-13 a `ConvergenceError` is raised, or with
-    ``throw=False`` a result returned that says so in ``status``.
+    Arguments broadcast. If a residual stays above 1e-13, a `ConvergenceError` is raised, or with
+    ``throw=False`` a result is returned whose ``status`` says so.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def solve_saddle_point(
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
     throw : bool, default True
-        Whether to raise where the tolerance is not met.
+        Whether to raise `ConvergenceError` if the tolerance is not met.
 
     Returns
     -------
@@ -138,8 +138,8 @@ def solve_saddle_point(
 
 
 def require_convergence(solution: Solution) -> None:
-    """Raise where the equations are not met."""
-    if np.any(~(solution.residual <= TOLERANCE)):  # nan is not
+    """Raise `ConvergenceError` if a residual is above the tolerance."""
+    if np.any(~(solution.residual <= TOLERANCE)):  # also true for nan
         e, result, worst = solution.ensemble, describe(solution), np.argmax(solution.residual)
         beta, alpha, b, c = (float(np.ravel(x)[worst]) for x in (e.beta, e.alpha, e.b, e.c))
         spreads = (b, e.spread_v), (c, e.spread_h)
@@ -156,7 +156,7 @@ def require_convergence(solution: Solution) -> None:
 def describe(solution: Solution) -> SaddlePoint:
     """The public result made from a solution."""
     e, v, h = solution.ensemble, solution.visible, solution.hidden
-    worst = float(np.max(solution.residual, initial=0.0))  # nan if one is
+    worst = float(np.max(solution.residual, initial=0.0))  # nan if a residual is nan
     status = "converged" if worst <= TOLERANCE else f"largest residual {worst:.1e}"
     point = SaddlePoint(
         e.beta, e.alpha, e.spread_v or e.b, e.spread_h or e.c, e.visible.unit, e.hidden.unit,

@@ -2,9 +2,9 @@
 eqn:def_beta_max, eqn:beta_max).
 
 The maximum is the root of ``d ln|chi| / d ln beta``, found to about 1e-12; comparing values of ``chi``
-would stop at 1e-8. A scan from small ``beta`` upwards makes it the first maximum. What a user should
-know of it beyond the number is kept in `LayerCorrelationMaximum`: how sharp it is, whether the
-replica-symmetric theory is stable there, and, where there is one, the rival at larger ``beta``.
+would stop at 1e-8. A scan from small ``beta`` upwards makes it the first maximum. `LayerCorrelationMaximum`
+holds further properties of the maximum: how sharp it is, whether the replica-symmetric theory is stable
+there, and the higher maximum (rival) at larger ``beta``, if there is one.
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -25,24 +25,26 @@ from paramagnet.theory.solution import stability_number
 from paramagnet.theory.status import LayerCorrelationMaximum, judge
 from paramagnet.units import Unit
 
-_FIRST = 0.6  # the scan starts here; below, |chi| still grows
-_RATIO = 1.16  # from one point of the scan to the next,
+_FIRST = 0.6  # the first beta of a scan; |chi| still grows below it
+_RATIO = 1.16  # ratio of neighbouring points of a scan for machines with one maximum
 _FIRST_FINE, _FIRST_NESTED = 0.3, 0.05
-_FINE_RATIO = 1.05  # and where there may be several maxima
+_FINE_RATIO = 1.05  # ratio of neighbouring points of a scan for machines that may have several maxima
 _FINE_RATIO_NESTED = 1.12
-_BLOCK = 21  # machines treated together
+_BLOCK = 21  # number of machines treated together
 _FLAT = 0.7  # curvature of ln|chi| in ln(beta) below which a maximum is called flat
-_LARGEST_RESIDUAL = 1e-9  # of a saddle point whose beta is called a maximum
-_TINY_BIAS = 1e-150  # no bias: too small for a derivative to be carried along
-_TINY_BIAS_OF_TWO = 1e-7  # of two symmetric layers of equal size: moves their peak by 1e-14
-_LARGE_BIAS = 3.0  # hidden bias up to which spin-bit machines were seen to have no rival maximum
+_LARGEST_RESIDUAL = 1e-9  # largest residual of a saddle point at a beta that is accepted as a maximum
+_TINY_BIAS = 1e-150  # smaller biases count as zero: their derivatives cannot be carried along
+_TINY_BIAS_OF_TWO = 1e-7  # the same for two symmetric layers of equal size, whose peak it moves by 1e-14
+_LARGE_BIAS = 3.0  # hidden bias up to which no rival maximum of spin-bit machines has been found
 
 
 _FIELDS = ("beta", "value", "curvature", "stability", "rival")
 
 
 def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
-    """Two symmetric layers without biases: the layer correlation diverges at the spin-glass transition."""
+    """The maximum for two symmetric layers without biases, whose layer correlation diverges at the spin-glass
+    transition.
+    """
     alpha, form = ensemble.alpha, form_of(ensemble)
     result: dict[str, Any] = dict.fromkeys(_FIELDS)
     # [Y25] eqn:spin-glass_transition_point, eqn:beta-max-condition_ising
@@ -56,8 +58,8 @@ def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
 
 
 def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
-    """The first maxima of a block of machines (one-dimensional arrays), by a scan with steps of
-    ``ratio``; rivals are looked for with fine steps.
+    """The first maxima of a block of machines (one-dimensional arrays), by a scan whose neighbouring points
+    have the ratio ``ratio``; rivals are searched for only in fine scans.
     """
     shape, form = ensemble.alpha.shape, form_of(ensemble)
     result: dict[str, Any] = {name: np.full(shape, np.nan) for name in _FIELDS}
@@ -76,7 +78,7 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
     log_beta, value, curvature, solution, shift, jump = refine(machines, peak)
     stability = stability_number(solution)  # at three points; the root is `shift` from the middle one
     stability = stability[:, 1] + 0.5 * shift * (stability[:, 2] - stability[:, 0])
-    # what the scan saw may be no maximum, or the saddle point may not have been reached there
+    # What the scan found may not be a maximum, or the saddle point may not have converged there.
     true = np.isfinite(value) & (value != 0.0) & (solution.residual[:, 1] <= _LARGEST_RESIDUAL)
     if not true.all():
         where, log_beta, value, stability, curvature, jump = (
@@ -101,8 +103,10 @@ def _find_maxima(ensemble: Ensemble, ratio: float) -> dict[str, Any]:
 
 
 def _without_tiny_biases(ensemble: Ensemble) -> Ensemble:
-    """Biases that change nothing become zero; between two symmetric layers these are larger, since their
-    peak is the transition but for the square of the bias, and narrower than floats can tell.
+    """Set biases to zero that are too small to change the result.
+
+    The limit is larger for two symmetric layers: their peak differs from the transition only by the square of
+    the bias, and is too narrow for floats.
     """
     sizes = np.abs(ensemble.b), np.abs(ensemble.c)
     limit = np.full(np.shape(ensemble.alpha), _TINY_BIAS)
@@ -123,8 +127,8 @@ def find_beta_max(
     b: Any = 0.0,
     c: Any = 0.0,
 ) -> LayerCorrelationMaximum:
-    """The maximum of the layer correlation of smallest beta, with its curvature, stability and status;
-    never raises for want of one.
+    """The maximum of the layer correlation of smallest beta, with its curvature, stability and status; if
+    there is no maximum, the status says so and no error is raised.
 
     Parameters
     ----------
@@ -182,7 +186,7 @@ def find_beta_max(
 
 
 def _rescale(fields: dict[str, Any], given: Ensemble) -> None:
-    """From the standard units of each type back to those given, in place."""
+    """Convert results for the standard units of each type to the given units, in place."""
     by_overlap = not (given.visible.symmetric and given.hidden.symmetric)
     for unit, symmetric in ((given.visible, given.symmetric_v), (given.hidden, given.symmetric_h)):
         root = np.sqrt(unit.stretch)
@@ -207,7 +211,7 @@ def beta_max(
 
     Where the maximum does not exist a `NoMaximumError` is raised; where it is doubtful a
     `MaximumWarning`, and where the replica-symmetric theory is unstable a `ReplicaSymmetryWarning` is
-    given. `find_beta_max` returns the same number with all that is known about it.
+    given. `find_beta_max` returns the same number with its curvature, stability and status.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""What the theory evaluates at a saddle point, for layers of any units ([Y25] sections 3.1 and 3.2).
+"""Quantities of the theory at a saddle point, for layers of any units ([Y25] sections 3.1 and 3.2).
 
-First one trip around both layers, which the saddle-point equations ask to leave the order parameters
-unchanged (``saddle.py`` states them); then the free energy; then how the layers answer to each other's biases
-(``response.py`` derives the formulas).
+The file has, in this order: one pass through both layers, which leaves the order parameters unchanged if the
+saddle-point equations hold (``saddle.py`` states them); the free energy; the responses of the layers to each
+other's biases (``response.py`` derives the formulas).
 
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
@@ -17,19 +17,19 @@ from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.layers.unit_theory import LayerAverages
 from paramagnet.units import Array, FloatArray
 
-TOLERANCE = 1e-13  # what the relative violation of the equations stays below
-NOTHING = 1e-290  # order parameters below this are zero: floats end at 1e-308
+TOLERANCE = 1e-13  # largest relative violation of the equations at an accepted saddle point
+NOTHING = 1e-290  # order parameters below this are taken as zero; the smallest normal float is 1e-308
 Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 
 def around(
     ensemble: Ensemble, q: Array, self_overlap: Array, variance: Array | None = None
 ) -> tuple[LayerAverages, LayerAverages]:
-    """From the visible layer's order parameters to the hidden layer and back to the visible one.
+    """Both layers after one pass from the visible layer's order parameters to the hidden layer and back.
 
     ``variance`` is ``Q - q``, for a caller who knows it to more digits than the difference has: couplings may
-    be so large that these digits count. The hidden layer's variance, far below the square of the mean in
-    Gaussian units of a large bias, is then passed on by itself too.
+    be so large that these digits matter. The hidden layer's variance is then passed on separately, too; for
+    Gaussian units of a large bias it is far below the square of the mean.
     """
     # [Y25] eqn:saddle_Q-hat, with self-overlaps
     coupling_v, coupling_h = ensemble.coupling_v, ensemble.coupling_h
@@ -41,7 +41,7 @@ def around(
 
 
 def mismatch(visible: LayerAverages, q: Array, self_overlap: Array) -> FloatArray:
-    """By how much, relatively, a layer's order parameters differ from those they were computed from."""
+    """The relative difference between a layer's order parameters and those they were computed from."""
     of_q = np.abs(visible.overlap - q) / np.where(q > NOTHING, q, 1.0)
     of_self = np.abs(visible.self_overlap - self_overlap)
     of_self = of_self / np.where(self_overlap > NOTHING, self_overlap, 1.0)
@@ -57,7 +57,7 @@ def product(left: Matrix, right: Matrix) -> Matrix:
 
 
 class Solution(NamedTuple):
-    """A solved ensemble: both layers at the saddle point, and how well it is met."""
+    """A solved ensemble: both layers at the saddle point, and the residual of the equations."""
 
     ensemble: Ensemble
     visible: LayerAverages
@@ -66,7 +66,7 @@ class Solution(NamedTuple):
     residual: FloatArray
 
     def exchanged(self) -> Solution:
-        """The same solution with the layers in exchanged roles."""
+        """The same solution with the layers exchanged."""
         return Solution(
             self.ensemble.exchanged(), self.hidden, self.visible, self.hidden.overlap, self.residual
         )
@@ -118,7 +118,7 @@ def free_energy_at(
 
 
 class State(NamedTuple):
-    """Both layers and their couplings; complex where a derivative is carried along."""
+    """Both layers and their couplings; the numbers are complex if a derivative is carried along."""
 
     alpha: FloatArray
     coupling_v: Array
@@ -144,7 +144,7 @@ def solve_loop(
     first, second = d * x - b * y, a * y - c * x
     if np.all(determinant):
         return first / determinant, second / determinant
-    # 0/0 stays 0; any other value diverges at the transition
+    # 0/0 stays 0; any other value diverges at the transition.
     ones = np.ones_like(determinant)
     return (
         first / np.where(first == 0.0, ones, determinant),
@@ -165,8 +165,10 @@ def magnetization_change(layer: LayerAverages, to: tuple[Array, Array], change: 
 
 
 def correlation(state: State, slope_v: Array, slope_h: Array) -> Array:
-    """``chi_vh``, differentiated in ``b`` where ``slope_v`` and in ``c`` where ``slope_h`` (at zero
-    bias of a symmetric layer, where everything but the factor concerned is even in the bias).
+    """``chi_vh``, differentiated in ``b`` where ``slope_v`` is true and in ``c`` where ``slope_h`` is true.
+
+    These masks mark symmetric layers of zero bias, for which all factors of ``chi_vh`` but the differentiated
+    one are even in the bias.
     """
     visible, hidden = state.visible, state.hidden
     source = _choose(slope_h, hidden.to_bias_slope, hidden.to_bias)
@@ -195,7 +197,7 @@ def _choose(where: Array, first: tuple[Array, Array], second: tuple[Array, Array
 
 
 def apply(layer: LayerAverages, change: tuple[Array, Array]) -> tuple[Array, Array]:
-    """How a layer's order parameters change with its auxiliary ones: ``J change``."""
+    """``J change``, the change of a layer's order parameters due to a change of its auxiliary parameters."""
     (a, b), (c, d) = layer.jacobian
     return a * change[0] + b * change[1], c * change[0] + d * change[1]
 

@@ -1,4 +1,4 @@
-"""What is known of a maximum of the layer correlation, and what to say about a doubtful one."""
+"""The result of a search for a maximum of the layer correlation, and the warnings about doubtful ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paramagnet.units import Unit
 
 
 class ReplicaSymmetryWarning(UserWarning):
-    """The replica-symmetric theory is unstable where the maximum lies: not to be trusted there."""
+    """The replica-symmetric theory is unstable at the maximum and cannot be relied on there."""
 
 
 class MaximumWarning(UserWarning):
@@ -28,18 +28,18 @@ class NoMaximumError(ValueError):
         self.result = result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What pickling needs: without it an exception of two arguments cannot be made again."""
+        """Support pickling: Python cannot unpickle an exception of two arguments without this method."""
         return type(self), (*self.args, self.result), vars(self)
 
 
 @dataclass(frozen=True, eq=False)
 class LayerCorrelationMaximum:
-    """beta_max and what there is to know about it; floats and a string, or arrays of the arguments'
+    """beta_max with its curvature, stability and status; floats and a string, or arrays of the arguments'
     common shape.
 
     ``value`` is the layer correlation there (its slope where symmetry makes it vanish), ``curvature``
     is ``d2 ln|chi|/d(ln beta)2``, ``stability`` the de Almeida-Thouless number, ``rival`` the beta of a
-    higher maximum further on (nan if none was seen).
+    higher maximum at larger beta (nan if none was found).
 
     ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the
     spin-glass transition, in closed form), ``"first-order"`` (a Gaussian layer beside one of bits: the
@@ -88,7 +88,7 @@ _REMEDY = " Choose biases nearer to zero, layers of more equal size, or a scale 
 
 
 def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
-    """Raise or warn as the status of a result asks for, naming the first machine concerned."""
+    """Raise or warn according to the status of a result; the message names the first machine concerned."""
     status = np.ravel(np.asarray(result.status, dtype=object))
     if {"maximum", "transition"}.issuperset(status):
         return

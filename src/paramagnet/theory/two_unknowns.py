@@ -1,10 +1,10 @@
-"""The saddle point of two layers of unsymmetric units (bits), whose self-overlaps both move.
+"""The saddle point of two layers of unsymmetric units (bits), whose self-overlaps are both unknown.
 
-The unknowns are the visible layer's overlap ``q`` and its variance ``V = Q - q = E[k2]``, which decides the
-curvature of the hidden layer. At fixed ``V`` the overlap is one bracketed root, and ``V`` another one around
-it. In the self-overlap ``Q`` in place of ``V`` the curvature ``B (Q - q)/2`` would be the difference of two
-numbers that deep in the glass agree to four digits and more, while ``B`` is large: the inner root then jumps,
-and a root known to 1e-3 says nothing of the layer correlation.
+The unknowns are the visible layer's overlap ``q`` and its variance ``V = Q - q = E[k2]``, which determines
+the curvature of the hidden layer. At fixed ``V`` the overlap is one bracketed root, and ``V`` another one
+around it. With the self-overlap ``Q`` as the unknown in place of ``V`` the curvature ``B (Q - q)/2`` would be
+the difference of two numbers that deep in the glass agree to four digits and more, while ``B`` is large: the
+inner root then jumps, and a root known to 1e-3 does not determine the layer correlation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from paramagnet.theory.roots import find_pair, find_root
 from paramagnet.theory.solution import NOTHING, TOLERANCE, Matrix, around, mismatch, product
 from paramagnet.units import FloatArray
 
-_BLOCK = 8  # machines that are solved together: all of a block wait for the slowest of it
-_LOOSEST = 1e-5  # a scan's tolerance; each Newton step squares what is missing
+_BLOCK = 8  # machines that are solved together; all machines of a block wait for the slowest one
+_LOOSEST = 1e-5  # largest tolerance, that of a scan; each Newton step squares the error
 
 
 def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:
@@ -35,13 +35,13 @@ def find_two(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArr
         if missed.any():
             again = part.select(missed)
             found[0][missed], found[1][missed] = _solve_anyhow(again, *(x[missed] for x in found))
-        # units far on one side: squares of their probabilities end before floats do
+        # Squares of the probabilities of units that are almost never 1 underflow before the probabilities do.
         q.flat[block], variance.flat[block] = (np.where(x > NOTHING, x, 0.0) for x in found)
     return q, variance
 
 
 def _is_missed(ensemble: Ensemble, q: FloatArray, variance: FloatArray, tolerance: float) -> Any:
-    """Where the equations are not met."""
+    """A mask of the machines whose residual is above the tolerance."""
     visible = around(ensemble, q, q + variance, variance)[0]
     return ~(mismatch(visible, q, q + variance) <= tolerance) & (visible.self_overlap > NOTHING)
 
@@ -55,7 +55,7 @@ def _jacobian(ensemble: Ensemble, visible: LayerAverages, hidden: LayerAverages)
 
 def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, FloatArray]:
     """``q`` and ``V`` by two nested bracketed roots."""
-    # a little more than can be: rounding must not push a root out of its bracket
+    # Slightly above the largest possible values, so that rounding cannot push a root out of its bracket.
     largest_q, largest_v = 1.04 * ensemble.visible.largest_square, 1.04 * ensemble.visible.largest_variance
     full = np.full(np.shape(ensemble.beta), largest_q)
     nothing = np.zeros(np.shape(ensemble.beta), dtype=bool)
@@ -76,7 +76,7 @@ def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, Floa
         q = overlap_given(variance)
         visible, hidden = around(ensemble, q, q + variance, variance)
         (f_q, f_v), (g_q, g_v) = _jacobian(ensemble, visible, hidden)
-        # the inner root moves with the outer unknown: dq/dV = F_V/(1 - F_q)
+        # The inner root depends on the outer unknown: dq/dV = F_V/(1 - F_q).
         return visible.variance, g_v + g_q * f_v / (1.0 - f_q)
 
     variance = find_root(
@@ -96,10 +96,10 @@ def _solve_pair(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tupl
 
 
 def _solve_anyhow(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both unknowns where the nested search missed them: from what it had, from several other starting
-    points, then along a path from small beta.
+    """Both unknowns of machines for which the nested search did not converge: by Newton's method from its
+    result, from several other starting points, then along a path from small beta.
     """
-    found = q.copy(), variance.copy()  # for what is still missing in the end: its residual tells
+    found = q.copy(), variance.copy()  # kept for machines that no attempt solves; their residual shows it
     missed = np.ones(q.shape, dtype=bool)
 
     def accept(candidate: tuple[FloatArray, FloatArray], part: Ensemble) -> None:

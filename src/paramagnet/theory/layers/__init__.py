@@ -1,1 +1,1 @@
-"""What the theory needs of one layer, by unit type."""
+"""The averages of one layer that the theory uses, for each unit type."""

@@ -1,7 +1,7 @@
-"""One layer in its random field: the averages over ``z`` that all of the theory is made of.
+"""A layer of binary units in its random field: the averages over ``z`` that the theory is built from.
 
 In the replica-symmetric theory a unit of a layer feels the field ``h = d + z sqrt(qhat)`` and the
-curvature ``g = (selfhat - qhat)/2``, where ``d`` is its bias and ``z ~ N(0, 1)`` stands for the other
+curvature ``g = (selfhat - qhat)/2``, where ``d`` is its bias and ``z ~ N(0, 1)`` represents the other
 layer through the random weights. With ``k1..k4`` the unit's cumulants there, ``E`` the average over
 ``z``, and the layer's order parameters
 
@@ -28,14 +28,14 @@ from paramagnet.theory.quadrature import even_gaussian_rule, gaussian_rule
 from paramagnet.units import Array, BinaryUnit, FloatArray
 
 _SMALL_BIAS = 5e-6
-_STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is taken as E[z k1 k2]/sqrt(qhat)
+_STEEP = 1.0  # sqrt(qhat) from which E[k2**2 + k1 k3] is computed as E[z k1 k2]/sqrt(qhat)
 
 
 class Layer(LayerAverages):
-    """Averages of a layer of binary units, each computed when first asked for; arrays of any common shape.
+    """Averages of a layer of binary units, each computed when first used; arrays of any common shape.
 
     ``qhat`` and ``selfhat`` may be complex: the imaginary part then carries an infinitesimal change
-    through everything. ``gap`` is ``selfhat - qhat``, for a caller who knows it to more digits than the
+    through all averages. ``gap`` is ``selfhat - qhat``, for a caller who knows it to more digits than the
     difference has; derivatives are then those of ``(q, V)``, ``V = Q - q``, in ``(qhat, gap)`` in place of
     ``(q, Q)`` in ``(qhat, selfhat)``. ``coarseness`` above 1 trades the accuracy of the averages for speed.
     """
@@ -82,8 +82,10 @@ class Layer(LayerAverages):
         return self._odd(self.rule.average(self.k1), lambda: self.variance)
 
     def _odd(self, average: Array, slope: Callable[[], Array]) -> Array:
-        """An average that is odd in the bias of a symmetric unit: near zero bias, where the two halves
-        of the sum cancel, bias times slope, which differs from it by a relative ``bias**2``.
+        """An average that is odd in the bias of a symmetric unit.
+
+        Near zero bias the two halves of the sum cancel, and bias times slope is used instead, which differs
+        from the average by a relative ``bias**2``.
         """
         small = np.abs(self.bias) < _SMALL_BIAS
         if not (self.unit.symmetric and small.any()):
@@ -111,7 +113,7 @@ class Layer(LayerAverages):
 
     @cached_property
     def squared_variance(self) -> FloatArray:
-        """``E[k2**2]``, of which the stability is made."""
+        """``E[k2**2]``, a factor in `stability_number`."""
         return self.rule.average(self.k2 * self.k2).real
 
     @cached_property
@@ -130,7 +132,7 @@ class Layer(LayerAverages):
         """``E[k2**2 + k1 k3]``, the derivative of ``U`` in the bias.
 
         The two terms cancel where ``qhat`` is large; ``E[z k1 k2]/sqrt(qhat)`` is the same by partial
-        integration and does not.
+        integration, without a cancellation.
         """
         steep = self.root.real > _STEEP
         some = steep.any()
@@ -151,7 +153,7 @@ class Layer(LayerAverages):
 
     @cached_property
     def mixed_slope(self) -> Array:
-        """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of the former in the bias."""
+        """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of `mixed` in the bias."""
         if self.unit.symmetric:
             return np.zeros_like(self.qhat)
         return self.rule.average(self.k4 + 2.0 * (self.k2 * self.k2 + self.k1 * self.k3))
@@ -179,7 +181,7 @@ class Layer(LayerAverages):
 
     @cached_property
     def fourth(self) -> Array:
-        """``E[k4]``: the derivative of the former in the bias, and twice ``dV/dqhat`` at fixed gap."""
+        """``E[k4]``: the derivative of `third` in the bias, and twice ``dV/dqhat`` at fixed gap."""
         if self.unit.symmetric:
             return -2.0 * self.covariance_slope
         return self.rule.average(self.k4)
@@ -196,7 +198,7 @@ class Layer(LayerAverages):
 
 
 class BinaryTheory(UnitTheory):
-    """What the theory knows of units with two values."""
+    """The theory of units with two values."""
 
     def __init__(self, unit: BinaryUnit) -> None:
         super().__init__(unit)

@@ -1,7 +1,7 @@
-"""The one place of the theory that knows unit types.
+"""The table from unit types to their theory; no other file of the theory distinguishes unit types.
 
-A further type is a file beside this one (``unit_theory.py`` says what it holds) and a registration here, or
-from outside the package by ``theory_of.register(OwnUnit, OwnTheory.of)``.
+A further type needs a file beside this one (``unit_theory.py`` says what it holds) and a registration here,
+or from outside the package by ``theory_of.register(OwnUnit, OwnTheory.of)``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paramagnet.units import BinaryUnit, GaussianUnit, Unit
 
 @singledispatch
 def theory_of(unit: Unit, argument: str) -> UnitTheory:
-    """What the theory knows of a unit type; ``argument`` is the caller's name for it."""
+    """The theory of a unit type; ``argument`` is the caller's name for the unit."""
     raise ValueError(
         f"`{argument}` must be spin, bit or Gaussian units for the theory, got {unit} units. "
         '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'

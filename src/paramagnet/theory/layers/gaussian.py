@@ -2,9 +2,9 @@
 
 With ``p0 = N(0, s)`` a unit in the field ``h = d + z sqrt(qhat)`` and the curvature ``g = (selfhat -
 qhat)/2`` is normal with variance ``T = 1/(1/s - selfhat + qhat)`` and mean ``T h``, so that ``k1 = T h``,
-``k2 = T``, ``k3 = k4 = 0`` and nothing but ``E[h**2] = d**2 + qhat`` is ever asked for. The layer exists
-while ``1/s > selfhat - qhat``; where rounding leaves nothing of the difference, ``T`` is set to 1e16 times
-``s``, and whoever solves for it sees a large residual.
+``k2 = T``, ``k3 = k4 = 0``, and all averages follow from ``E[h**2] = d**2 + qhat``. The layer exists while
+``1/s > selfhat - qhat``; if rounding leaves no digit of the difference, ``T`` is set to 1e16 times ``s``, and
+the saddle-point search ends with a large residual.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from paramagnet.theory.layers.unit_theory import LayerAverages, UnitTheory
 from paramagnet.units import GAUSSIAN, Array, FloatArray, GaussianUnit
 
-LARGEST_RATIO_GAUSSIAN = 1e12  # of the layer sizes: beyond, rounding leaves nothing of a unit's precision
+LARGEST_RATIO_GAUSSIAN = 1e12  # of the layer sizes; beyond it rounding leaves no digit of a unit's precision
 
 
 class GaussianLayer(LayerAverages):
@@ -85,12 +85,12 @@ class GaussianLayer(LayerAverages):
 
     @cached_property
     def third(self) -> Array:
-        """Nothing."""
+        """``E[k3] = 0``."""
         return np.zeros_like(self._width)
 
     @cached_property
     def fourth(self) -> Array:
-        """Nothing."""
+        """``E[k4] = 0``."""
         return np.zeros_like(self._width)
 
     @cached_property
@@ -106,12 +106,12 @@ class GaussianLayer(LayerAverages):
 
     @property
     def quadrature_error(self) -> FloatArray:
-        """Rounding, and nothing else."""
+        """The rounding error of floats; there is no quadrature in a closed form."""
         return np.full(np.shape(self.qhat), np.finfo(float).eps)
 
 
 class GaussianTheory(UnitTheory):
-    """What the theory knows of Gaussian units; their variance is `tail`, and `stretch` too."""
+    """The theory of Gaussian units, whose variance is both `tail` and `stretch`."""
 
     quadratic, transition_known = True, True
     largest_ratio = LARGEST_RATIO_GAUSSIAN
@@ -124,7 +124,7 @@ class GaussianTheory(UnitTheory):
     def layer(
         self, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None, coarseness: float
     ) -> GaussianLayer:
-        """A layer of such units, in closed form whatever the ``coarseness``."""
+        """A layer of such units, in closed form; ``coarseness`` has no effect."""
         return GaussianLayer(self._unit, bias, qhat, selfhat, gap)
 
     def mean(self, field: Array, curvature: Array) -> Array:
@@ -136,5 +136,7 @@ class GaussianTheory(UnitTheory):
         return GaussianTheory(GAUSSIAN)
 
     def scan_from(self, first: float, bias: FloatArray) -> float:
-        """The mean of such a unit is its bias: the maximum moves down as one over it."""
+        """The first ``beta`` of a scan. The mean of a standard Gaussian unit is its bias, and the ``beta`` of
+        the maximum falls as the inverse of the bias.
+        """
         return min(first, 1.0 / max(float(np.abs(bias).max()), 1.0))

@@ -1,4 +1,4 @@
-"""A layer whose biases differ from unit to unit: averages over their distribution."""
+"""A layer whose biases differ from unit to unit, with averages over the distribution of the biases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from paramagnet.units import Array, FloatArray
 
 
 class SpreadLayer(LayerAverages):
-    """A layer whose units have different biases: each average of a layer, averaged over the units.
+    """A layer whose units have different biases; each average of a layer is also averaged over the units.
 
-    ``make`` makes the layer that has all biases beside each other, in a last axis.
+    ``make`` makes a layer of arrays whose last axis runs over the biases.
     """
 
     def __init__(
@@ -110,6 +110,6 @@ class SpreadLayer(LayerAverages):
 
     @property
     def quadrature_error(self) -> FloatArray:
-        """The largest of all units."""
+        """The largest quadrature error of all units."""
         worst: FloatArray = self._each.quadrature_error.max(axis=-1)
         return worst

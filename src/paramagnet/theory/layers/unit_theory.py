@@ -1,8 +1,8 @@
-"""What the theory asks of a unit type: the averages of one layer, and a few facts about its units.
+"""The interface of a unit type to the theory: the averages of one layer, and properties of its units.
 
 A unit type enters the theory by two classes in one file of this folder: its layer, a subclass of
 `LayerAverages`, and a subclass of `UnitTheory` that makes such layers. ``dispatch.py`` registers it for the
-type. Nothing else of the theory knows unit types.
+type. No other file of the theory distinguishes unit types.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from paramagnet.units import Array, FloatArray, Unit
 
-LARGEST_RATIO = 1e50  # of the layer sizes
+LARGEST_RATIO = 1e50  # largest ratio of the layer sizes
 
 
 class LayerAverages(ABC):
-    """The averages of one layer over its random field, which the theory is made of; see `Layer`.
+    """The averages of one layer over its random field, from which the theory is built; see `Layer`.
 
     ``qhat``, ``selfhat`` and ``gap``, their difference, are the auxiliary parameters. If ``gap`` is given,
     derivatives are those of ``(q, V)`` in ``(qhat, gap)`` in place of ``(q, Q)`` in ``(qhat, selfhat)``.
@@ -53,7 +53,7 @@ class LayerAverages(ABC):
     @property
     @abstractmethod
     def squared_variance(self) -> FloatArray:
-        """``E[k2**2]``, of which the stability is made."""
+        """``E[k2**2]``, a factor in `stability_number`."""
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class LayerAverages(ABC):
     @property
     @abstractmethod
     def mixed_slope(self) -> Array:
-        """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of the former in the bias."""
+        """``E[k4 + 2 k2**2 + 2 k1 k3]``, the derivative of `mixed` in the bias."""
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class LayerAverages(ABC):
     @property
     @abstractmethod
     def fourth(self) -> Array:
-        """``E[k4]``: the derivative of the former in the bias, and twice ``dV/dqhat`` at fixed gap."""
+        """``E[k4]``: the derivative of `third` in the bias, and twice ``dV/dqhat`` at fixed gap."""
 
     @property
     @abstractmethod
@@ -112,7 +112,7 @@ class LayerAverages(ABC):
 
     @property
     def hats(self) -> tuple[Array, Array]:
-        """``(qhat, selfhat)`` or ``(qhat, gap)``: what the derivatives are taken in."""
+        """``(qhat, selfhat)`` or ``(qhat, gap)``, the variables of the derivatives."""
         return self.qhat, self.gap if self.by_variance else self.selfhat
 
     @property
@@ -131,34 +131,34 @@ class LayerAverages(ABC):
 
     @property
     def to_bias_slope(self) -> tuple[Array, Array]:
-        """The derivative of ``to_bias`` in the bias itself, which is what is left where symmetry makes
-        ``to_bias`` vanish.
+        """The derivative of ``to_bias`` in the bias itself; it replaces ``to_bias`` where symmetry makes that
+        vanish.
         """
         return 2.0 * self.covariance_slope, self.fourth if self.by_variance else self.mixed_slope
 
 
 class UnitTheory(ABC):
-    """What the theory asks of a unit type besides the averages of its layers.
+    """The properties of a unit type that the theory uses besides the averages of its layers.
 
     Attributes
     ----------
     quadratic : bool
         Whether ``p0(x)`` is the exponential of a square, so that a layer is solved in closed form and the
-        other one may drive its variance without bound; decides the form of the machine (``forms.py``).
+        other one may increase its variance without bound; decides the form of the machine (``forms.py``).
     largest_ratio : float
-        Of the layer sizes, up to which floats hold the digits that the saddle point needs.
+        The ratio of the layer sizes up to which floats hold the digits that the saddle point needs.
     stretch : float
         ``s``, if the unit is ``sqrt(s)`` times the standard one of its type (`standard`).
     fixed_self_overlap : float or None
-        ``x**2`` where all values have the same square; None where the self-overlap moves.
+        ``x**2`` if all values have the same square; None if the self-overlap is an unknown.
     transition_known : bool
-        Whether the transition between symmetric layers is in closed form (``critical_beta`` of the forms):
-        where the variance without field does not depend on the curvature, or as ``1/(1/s - 2 g)``.
+        Whether the transition between symmetric layers has a closed form (``critical_beta`` of the forms);
+        it has if the variance without field does not depend on the curvature ``g`` or is ``1/(1/s - 2 g)``.
     largest_square, largest_variance : float
         Bounds of ``x**2`` and of the variance of ``x`` in any field.
     strip : float or None
         Half-width of the strip around the real axis in which cumulants are analytic functions of the bias;
-        None where they are polynomials of degree two at most.
+        None if they are polynomials of degree two at most.
     """
 
     quadratic: bool = False
@@ -179,7 +179,7 @@ class UnitTheory(ABC):
 
     @classmethod
     def of(cls, unit: Unit, argument: str) -> Self:
-        """What `theory_of` calls for the types that this class is registered for."""
+        """The theory of a unit; `theory_of` calls this for the types that this class is registered for."""
         return cls(unit)
 
     @abstractmethod
@@ -187,24 +187,24 @@ class UnitTheory(ABC):
         self, bias: FloatArray, qhat: Array, selfhat: Array, gap: Array | None, coarseness: float
     ) -> LayerAverages:
         """A layer of such units with the given biases, at given auxiliary parameters; ``coarseness`` above 1
-        asks for averages of less accuracy.
+        makes the averages faster and less accurate.
         """
 
     @abstractmethod
     def mean(self, field: Array, curvature: Array) -> Array:
-        """``k1`` in the field ``h`` and the curvature ``g``, of which first guesses are made."""
+        """``k1`` in the field ``h`` and the curvature ``g``, used for first guesses."""
 
     def standard(self) -> UnitTheory:
-        """The type that this one is ``sqrt(stretch)`` times as large as."""
+        """The standard type; a unit of this type is ``sqrt(stretch)`` times a unit of the standard one."""
         return self
 
     def self_overlap_at(self, q: FloatArray, variance: FloatArray | None) -> FloatArray:
-        """``Q`` at given overlap and variance; the variance may be missing where ``Q`` is fixed."""
+        """``Q`` at given overlap and variance; the variance may be None if ``Q`` is fixed."""
         if self.fixed_self_overlap is not None:
             return np.full(np.shape(q), self.fixed_self_overlap)
         assert variance is not None
         return q + variance
 
     def scan_from(self, first: float, bias: FloatArray) -> float:
-        """Where a scan in ``beta`` that would start at ``first`` must start with such biases."""
+        """The ``beta`` at which a scan starts for such biases, if it would otherwise start at ``first``."""
         return first
