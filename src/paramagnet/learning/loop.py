@@ -37,7 +37,7 @@ Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` ret
 
 
 Put = Callable[[FloatArray, OptimizerState, GradientState | None], None]  # makes the next state the latest
-Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, Put], Callable[[], float]]
+Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, bool, Put], Callable[[], float]]
 
 
 class DivergenceError(ArithmeticError):
@@ -149,7 +149,9 @@ class Loop:
         """The states after the latest, one per update; ``model`` are its exact averages, if known.
 
         An epoch that is measured needs exact averages at its end. The next update uses them again. Where
-        states may be overwritten, no name stays bound to one from one update to the next.
+        states may be overwritten, no name stays bound to one from one update to the next. A state that is to
+        be measured becomes the latest with its record only: until then an interruption leaves the one before,
+        so that a resumed run makes the measurement.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
         rng = np.random.Generator(np.random.PCG64())
@@ -163,21 +165,22 @@ class Loop:
             for batch in range(latest[0].batch, n_batches):
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
-                before = None if self.overwrites else latest[0]
+                due = ended and epoch + 1 in self.evaluated
+                place = [latest[0]] if due else latest  # of the state that is made
 
                 def put(
                     parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None
                 ) -> None:
                     nonlocal checked
-                    state = latest[0]
+                    state = place[0]  # noqa: B023 - it is called at once
                     if not checked:
                         check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
                         checked = True
-                    latest[0] = TrainState(
+                    place[0] = TrainState(  # noqa: B023
                         layout=self.layout,
                         parameters=parameters,
                         optimizer_state=optimizer_state,
-                        epoch=epoch + 1 if ended else epoch,  # noqa: B023 - it is called at once
+                        epoch=epoch + 1 if ended else epoch,  # noqa: B023
                         batch=0 if ended else batch + 1,  # noqa: B023
                         order=None if ended else order,  # noqa: B023
                         rng_state=rng_state,  # noqa: B023
@@ -188,14 +191,14 @@ class Loop:
                     )
 
                 try:
-                    norm = advance(order, batch, model, put)
+                    norm = advance(order, batch, model, self.overwrites and not due, put)
                     model = None
-                    if ended and epoch + 1 in self.evaluated:
-                        latest[0], model = self.measured(latest[0], norm())
+                    if due:
+                        latest[0], model = self.measured(place[0], norm())
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
-                    raise DivergenceError(message, before or latest[0]) from error
-                del before
+                    raise DivergenceError(message, latest[0]) from error
+                place = latest
                 yield latest[0]
 
     def way_to_advance(self) -> Advance:
@@ -211,11 +214,11 @@ class Loop:
         everything = np.arange(len(self.points))
 
         def advance(
-            order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+            order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, overwrite: bool, put: Put
         ) -> Callable[[], float]:
             rate = rate_at(self.optimizer.learning_rate, self.latest[0].update)
             chosen = everything if order is None else self.chosen(order, batch)
-            in_place = self.overwrites and update.may_overwrite(self.latest, rate, self.gradient.largest)
+            in_place = overwrite and update.may_overwrite(self.latest, rate, self.gradient.largest)
             # An interruption in the middle of an update in place would leave a state that is none.
             with uninterrupted() if in_place else nullcontext():
                 found = update(self.latest[0], chosen, rate, in_place)
@@ -227,9 +230,14 @@ class Loop:
         return advance
 
     def advance(
-        self, order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+        self,
+        order: npt.NDArray[np.int64] | None,
+        batch: int,
+        model: Model | None,
+        overwrite: bool,
+        put: Put,
     ) -> Callable[[], float]:
-        """An update by averages over the batch, and those under the model."""
+        """An update by averages over the batch, and those under the model; it never overwrites a state."""
         state, points = self.latest[0], self.batch(order, batch)
         with self.threads:
             if model is None:

@@ -1,0 +1,54 @@
+"""What interrupts a run between two states, and what may hold a state that the next update overwrites."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import paramagnet as pm
+from paramagnet.learning import loop
+
+RBM = pm.initialize(8, 5, rng=0)
+DATA = np.where(np.random.default_rng(1).random((30, 8)) < 0.7, 1.0, -1.0)
+OPTIONS = {"epochs": 4, "batch_size": 7, "evaluate": 1, "optimizer": pm.Adam(0.01)}
+
+
+@pytest.fixture
+def all_large(monkeypatch):
+    """All machines count as large: a state that nobody holds is overwritten."""
+    monkeypatch.setattr(loop, "OVERWRITTEN_FROM", 1)
+
+
+@pytest.mark.parametrize("gradient", [pm.Exact(), pm.PCD(20, 2, n_threads=1)], ids=["exact", "pcd"])
+def test_an_interrupted_measurement_is_made_by_the_resumed_run(gradient, tmp_path, all_large):
+    path, options = tmp_path / "run", OPTIONS | {"gradient": gradient}
+
+    def interrupt(rbm, epoch):
+        if epoch == 3:
+            raise KeyboardInterrupt
+        return measure(rbm, epoch)
+
+    def measure(rbm, epoch):
+        return pm.Estimate(pm.log_partition(rbm))
+
+    with pytest.raises(KeyboardInterrupt):
+        pm.train(RBM, DATA, rng=0, log_z=interrupt, checkpoint=path, **options)
+    resumed = pm.train(pm.load_checkpoint(path), DATA, log_z=measure, **options)
+    expected = pm.train(RBM, DATA, rng=0, log_z=measure, **options)
+    np.testing.assert_array_equal(resumed.history.epoch, [0, 1, 2, 3, 4])
+    np.testing.assert_array_equal(resumed.history.gradient_norm, expected.history.gradient_norm)
+    np.testing.assert_array_equal(resumed.history.log_likelihood, expected.history.log_likelihood)
+    np.testing.assert_array_equal(resumed.state.parameters, expected.state.parameters)
+
+
+def test_a_measurement_that_finds_divergence_leaves_the_last_finite_state(tmp_path):
+    path = tmp_path / "run"
+
+    def diverge(rbm, epoch):
+        if epoch == 2:
+            raise loop.InexactSumError("Too large.")
+        return pm.Estimate(0.0)
+
+    with pytest.raises(pm.DivergenceError) as caught:
+        pm.train(RBM, DATA, rng=0, gradient=pm.PCD(9, 1), log_z=diverge, checkpoint=path, **OPTIONS)
+    assert caught.value.state.update == pm.load_checkpoint(path).update == 9
