@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
 import paramagnet as pm
-from paramagnet.learning import loop
+from paramagnet.learning import loop, sampled_update
 
 RBM = pm.initialize(8, 5, rng=0)
 DATA = np.where(np.random.default_rng(1).random((30, 8)) < 0.7, 1.0, -1.0)
@@ -52,3 +54,60 @@ def test_a_measurement_that_finds_divergence_leaves_the_last_finite_state(tmp_pa
     with pytest.raises(pm.DivergenceError) as caught:
         pm.train(RBM, DATA, rng=0, gradient=pm.PCD(9, 1), log_z=diverge, checkpoint=path, **OPTIONS)
     assert caught.value.state.update == pm.load_checkpoint(path).update == 9
+
+
+def interrupt_update(monkeypatch, interrupt):
+    """Call ``interrupt`` in the middle of the sixth update."""
+    step, calls = sampled_update.move_biases, []
+
+    def move(*args):
+        calls.append(1)
+        if len(calls) == 11:  # of two calls an update
+            interrupt()
+        return step(*args)
+
+    monkeypatch.setattr(sampled_update, "move_biases", move)
+
+
+def same_as_uninterrupted(path):
+    options = OPTIONS | {"gradient": pm.PCD(20, 2, n_threads=1), "evaluate": []}
+    resumed = pm.train(pm.load_checkpoint(path), DATA, **options)
+    expected = pm.train(RBM, DATA, rng=0, **options)
+    return np.array_equal(resumed.state.parameters, expected.state.parameters)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no such signal")
+@pytest.mark.parametrize("name", ["SIGALRM", "SIGUSR1", "SIGTERM"])
+def test_any_signal_whose_handler_raises_waits_for_the_end_of_an_update_in_place(
+    name, all_large, tmp_path, monkeypatch
+):
+    number, path = getattr(signal, name), tmp_path / "run"
+    options = OPTIONS | {"gradient": pm.PCD(20, 2, n_threads=1), "evaluate": []}
+
+    def handler(received, frame):
+        raise TimeoutError
+
+    before = signal.signal(number, handler)
+    try:
+        interrupt_update(monkeypatch, lambda: signal.raise_signal(number))
+        with pytest.raises(TimeoutError):
+            pm.train(RBM, DATA, rng=0, checkpoint=path, **options)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert pm.load_checkpoint(path).update == 6
+    assert same_as_uninterrupted(path)
+
+
+def test_an_update_in_place_that_fails_leaves_the_checkpoint_alone(all_large, tmp_path, monkeypatch):
+    path = tmp_path / "run"
+    options = OPTIONS | {"gradient": pm.PCD(20, 2, n_threads=1), "evaluate": []}
+
+    def fail():
+        raise MemoryError
+
+    interrupt_update(monkeypatch, fail)
+    with pytest.raises(MemoryError):
+        pm.train(RBM, DATA, rng=0, checkpoint=path, **options)
+    assert pm.load_checkpoint(path).update == 0
+    assert same_as_uninterrupted(path)

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
 
 
-Put = Callable[[FloatArray, OptimizerState, GradientState | None], None]  # makes the next state the latest
+# Makes the next state the latest: from the one before, its parameters, and the two states that belong to it.
+Put = Callable[[TrainState, FloatArray, OptimizerState, GradientState | None], None]
 Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, bool, Put], Callable[[], float]]
 
 
@@ -166,21 +167,23 @@ class Loop:
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
                 due = ended and epoch + 1 in self.evaluated
-                place = [latest[0]] if due else latest  # of the state that is made
+                place: list[TrainState] = [] if due else latest  # of the state that is made
 
                 def put(
-                    parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None
+                    state: TrainState,
+                    parameters: FloatArray,
+                    optimizer_state: OptimizerState,
+                    kept: GradientState | None,
                 ) -> None:
                     nonlocal checked
-                    state = place[0]  # noqa: B023 - it is called at once
                     if not checked:
                         check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
                         checked = True
-                    place[0] = TrainState(  # noqa: B023
+                    following = TrainState(
                         layout=self.layout,
                         parameters=parameters,
                         optimizer_state=optimizer_state,
-                        epoch=epoch + 1 if ended else epoch,  # noqa: B023
+                        epoch=epoch + 1 if ended else epoch,  # noqa: B023 - it is called at once
                         batch=0 if ended else batch + 1,  # noqa: B023
                         order=None if ended else order,  # noqa: B023
                         rng_state=rng_state,  # noqa: B023
@@ -189,6 +192,7 @@ class Loop:
                         settings=state.settings,
                         gradient_state=kept,
                     )
+                    place[:] = [following]  # noqa: B023
 
                 try:
                     norm = advance(order, batch, model, self.overwrites and not due, put)
@@ -219,11 +223,15 @@ class Loop:
             rate = rate_at(self.optimizer.learning_rate, self.latest[0].update)
             chosen = everything if order is None else self.chosen(order, batch)
             in_place = overwrite and update.may_overwrite(self.latest, rate, self.gradient.largest)
-            # An interruption in the middle of an update in place would leave a state that is none.
+            state = self.latest[0]
+            # An interruption in the middle of an update in place would leave a state that is none. What does
+            # not wait, such as a MemoryError, finds no latest state: the last checkpoint stays as it is.
             with uninterrupted() if in_place else nullcontext():
-                found = update(self.latest[0], chosen, rate, in_place)
-                self.require_finite(found.size, self.latest[0], rate)
-                put(found.parameters, found.optimizer_state, found.chains)
+                if in_place:
+                    self.latest.clear()
+                found = update(state, chosen, rate, in_place)
+                self.require_finite(found.size, state, rate)
+                put(state, found.parameters, found.optimizer_state, found.chains)
             steepness = found.steepness  # alone: the state must not be held
             return lambda: math.sqrt(steepness)
 
@@ -246,7 +254,7 @@ class Loop:
                 )
             kept, (average, _) = model
             parameters, optimizer_state, slope = self.update(state, points, average)
-        put(parameters, optimizer_state, kept)
+        put(state, parameters, optimizer_state, kept)
         return lambda: float(np.linalg.norm(slope))
 
     def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
