@@ -281,6 +281,8 @@ def test_overwriting_changes_no_bit(overwritten, optimizer, monkeypatch):
         lambda state: state.optimizer_state.slots[1],
         lambda state: state.rbm,
         lambda state: memoryview(state.parameters),
+        lambda state: vars(state),
+        lambda state: vars(state.optimizer_state),
     ],
 )
 def test_what_a_callback_keeps_is_not_overwritten(overwritten, keep):
@@ -289,6 +291,8 @@ def test_what_a_callback_keeps_is_not_overwritten(overwritten, keep):
             return [thing.parameters, *thing.optimizer_state.slots]
         if isinstance(thing, pm.RBM):
             return [thing.weights]
+        if isinstance(thing, dict):
+            return [thing["parameters"]] if "parameters" in thing else list(thing["slots"])
         slots = getattr(thing, "slots", thing)
         return list(slots) if isinstance(slots, tuple) else [np.asarray(slots)]
 
