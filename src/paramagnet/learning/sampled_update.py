@@ -192,7 +192,8 @@ class SampledUpdate:
         if not all(map(Recycled.is_free_but_for, self._vectors, vectors)):
             return False
         direction = largest_direction(self._optimizer, self._largest_slope)
-        grown = abs(1.0 - rate * self._weight_decay) * self._norm + rate * direction * self._layout.size**0.5
+        kept = max(1.0, abs(1.0 - rate * self._weight_decay))  # of the weights, or of the biases
+        grown = kept * self._norm + rate * direction * self._layout.size**0.5
         return bool(grown < largest)
 
     # The chains, and the means of the hidden units
