@@ -111,3 +111,10 @@ def test_an_update_in_place_that_fails_leaves_the_checkpoint_alone(all_large, tm
         pm.train(RBM, DATA, rng=0, checkpoint=path, **options)
     assert pm.load_checkpoint(path).update == 0
     assert same_as_uninterrupted(path)
+
+
+@pytest.mark.parametrize("name", ["spin", "half"])
+def test_a_checkpoint_of_units_that_their_name_does_not_lead_to_is_refused(name, tmp_path):
+    unit = pm.units.BinaryUnit(name, -0.5, 0.5)
+    with pytest.raises(ValueError, match=r"`visible` must be .* to be saved, .*`register_unit`"):
+        pm.train(RBM.change_units(visible=unit)[0], DATA / 2, epochs=1, checkpoint=tmp_path / "run")
