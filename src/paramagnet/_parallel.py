@@ -13,7 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -24,6 +24,8 @@ BLOCK = 256  # most chains of a block
 SMALLEST_BLOCK = 50  # products of fewer rows are slow
 SPINS = 300  # looks at another thread's end, about a microsecond each, before waiting for it
 _SECONDS = 0.1  # between two calls of ``idle``
+_ENDING = "SIGINT SIGTERM SIGHUP SIGQUIT SIGBREAK SIGALRM SIGVTALRM SIGPROF SIGUSR1 SIGUSR2 SIGXCPU"
+WAITING_SIGNALS = [getattr(signal, name) for name in _ENDING.split() if hasattr(signal, name)]
 
 
 def run_tasks(
@@ -172,7 +174,8 @@ def run_slices(
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait until the end of the block; they act then.
+    """Let signals that have a handler in Python, such as Ctrl-C, wait until the end of the block; they act
+    then. Signals without one end the process or do nothing, and need not wait.
 
     Only the main thread gets them: elsewhere nothing is to be done.
     """
@@ -180,20 +183,27 @@ def uninterrupted() -> Iterator[None]:
         yield
         return
     caught: list[tuple[int, Any]] = []
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in handlers:
-        signal.signal(number, lambda received, frame: caught.append((received, frame)))
+    found = {number: signal.getsignal(number) for number in WAITING_SIGNALS}
+    handlers = {int(number): handler for number, handler in found.items() if callable(handler)}
+    waits = True
+
+    def wait(received: int, frame: Any) -> None:
+        if waits:
+            caught.append((received, frame))
+        else:  # it came while handlers were put back
+            handlers[received](received, frame)
+
     try:
+        for number in handlers:
+            signal.signal(number, wait)
         yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        for received, frame in caught:
-            handler = handlers[signal.Signals(received)]
-            if callable(handler):
-                handler(received, frame)
-            elif handler == signal.SIG_DFL:
-                signal.raise_signal(received)
+        waits = False
+        with ExitStack() as stack:  # which goes on if one of them raises
+            for received, frame in reversed(caught):
+                stack.callback(handlers[received], received, frame)
+            for number, handler in handlers.items():
+                stack.callback(signal.signal, number, handler)
 
 
 class _OneThread(AbstractContextManager[None]):

@@ -281,6 +281,8 @@ def test_overwriting_changes_no_bit(overwritten, optimizer, monkeypatch):
         lambda state: state.optimizer_state.slots[1],
         lambda state: state.rbm,
         lambda state: memoryview(state.parameters),
+        lambda state: vars(state),
+        lambda state: vars(state.optimizer_state),
     ],
 )
 def test_what_a_callback_keeps_is_not_overwritten(overwritten, keep):
@@ -289,6 +291,8 @@ def test_what_a_callback_keeps_is_not_overwritten(overwritten, keep):
             return [thing.parameters, *thing.optimizer_state.slots]
         if isinstance(thing, pm.RBM):
             return [thing.weights]
+        if isinstance(thing, dict):
+            return [thing["parameters"]] if "parameters" in thing else list(thing["slots"])
         slots = getattr(thing, "slots", thing)
         return list(slots) if isinstance(slots, tuple) else [np.asarray(slots)]
 
@@ -314,6 +318,15 @@ def test_an_update_that_might_diverge_is_not_made_in_place(overwritten):
     assert overwritten == [False, True, True, True, False]
     assert np.isfinite(caught.value.state.parameters).all()
     assert caught.value.state.update == 4
+
+
+def test_biases_do_not_decay_in_the_bound(overwritten):
+    """Weights decay to nothing in every update; biases are close to the limit, and a step is half of it."""
+    rbm = pm.RBM(np.zeros((6, 4)), 0.9e30 / 6**0.5, 0.0, "spin", "bit")
+    rate = 0.5e30 / (2.0 * 34**0.5)
+    options = {"gradient": pm.PCD(10, 1, 1), "weight_decay": 1.0 / rate, "evaluate": []}
+    pm.train(rbm, np.ones((20, 6)), epochs=3, optimizer=pm.SGD(rate), rng=5, **options)
+    assert overwritten == [False] * 3
 
 
 def test_an_interruption_waits_for_the_end_of_an_update_in_place(overwritten, tmp_path, monkeypatch):

@@ -99,11 +99,11 @@ def _fill_group(
             parts.append(builder.load(line(0, offset), align=4))
             offset = builder.add(offset, args[2])
         total = parts[0]
-        for part in parts[1:]:
-            total = builder.fadd(total, part)
+        for row in parts[1:]:
+            total = builder.fadd(total, row)
         sums = [builder.fmul(low, total)]
-        for part in parts:
-            more = builder.fmul(step, part)
+        for row in parts:
+            more = builder.fmul(step, row)
             sums += [builder.fadd(value, more) for value in sums]
         for state, value in enumerate(sums):
             target = line(3, builder.add(args[4], ir.Constant(_INT64, state * WIDTH)))

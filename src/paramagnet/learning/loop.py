@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
 
 
-Put = Callable[[FloatArray, OptimizerState, GradientState | None], None]  # makes the next state the latest
-Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, Put], Callable[[], float]]
+# Makes the next state the latest: from the one before, its parameters, and the two states that belong to it.
+Put = Callable[[TrainState, FloatArray, OptimizerState, GradientState | None], None]
+Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, bool, Put], Callable[[], float]]
 
 
 class DivergenceError(ArithmeticError):
@@ -150,22 +151,28 @@ class Loop:
         """The states after the latest, one per update; ``model`` are its exact averages, if known.
 
         An epoch that is measured needs exact averages at its end. The next update uses them again. Where
-        states may be overwritten, no name stays bound to one from one update to the next.
+        states may be overwritten, no name stays bound to one from one update to the next. A state that is to
+        be measured becomes the latest with its record only: until then an interruption leaves the one before,
+        so that a resumed run makes the measurement.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
-        held = not self.overwrites
+        overwrites = self.overwrites
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = latest[0].rng_state
         n_batches = -(-len(self.points) // self.batch_size)
 
-        def put(parameters: FloatArray, optimizer_state: OptimizerState, kept: GradientState | None) -> None:
-            """Make the state after the update under way the latest."""
+        def put(
+            state: TrainState,
+            parameters: FloatArray,
+            optimizer_state: OptimizerState,
+            kept: GradientState | None,
+        ) -> None:
+            """Put the state that follows from ``state`` in its place."""
             nonlocal checked
-            state = latest[0]
             if not checked:
                 check_step(self.optimizer, state.optimizer_state, optimizer_state, parameters)
                 checked = True
-            latest[0] = TrainState(
+            following = TrainState(
                 layout=self.layout,
                 parameters=parameters,
                 optimizer_state=optimizer_state,
@@ -178,6 +185,7 @@ class Loop:
                 settings=state.settings,
                 gradient_state=kept,
             )
+            place[:] = [following]
 
         for epoch in range(latest[0].epoch, epochs):
             order = latest[0].order
@@ -187,16 +195,17 @@ class Loop:
             for batch in range(latest[0].batch, n_batches):
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
-                before = latest[0] if held else None
+                due = ended and epoch + 1 in self.evaluated
+                place: list[TrainState] = [] if due else latest  # of the state that is made
                 try:
-                    norm = advance(order, batch, model, put)
+                    norm = advance(order, batch, model, overwrites and not due, put)
                     model = None
-                    if ended and epoch + 1 in self.evaluated:
-                        latest[0], model = self.measured(latest[0], norm())
+                    if due:
+                        latest[0], model = self.measured(place[0], norm())
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
-                    raise DivergenceError(message, before or latest[0]) from error
-                before = None
+                    raise DivergenceError(message, latest[0]) from error
+                place = latest
                 yield latest[0]
 
     def way_to_advance(self) -> Advance:
@@ -212,25 +221,34 @@ class Loop:
         everything = np.arange(len(self.points))
 
         def advance(
-            order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+            order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, overwrite: bool, put: Put
         ) -> Callable[[], float]:
             rate = rate_at(self.optimizer.learning_rate, self.latest[0].update)
             chosen = everything if order is None else self.chosen(order, batch)
-            in_place = self.overwrites and update.may_overwrite(self.latest, rate, self.gradient.largest)
-            # An interruption in the middle of an update in place would leave a state that is none.
+            in_place = overwrite and update.may_overwrite(self.latest, rate, self.gradient.largest)
+            state = self.latest[0]
+            # An interruption in the middle of an update in place would leave a state that is none. What does
+            # not wait, such as a MemoryError, finds no latest state: the last checkpoint stays as it is.
             with uninterrupted() if in_place else nullcontext():
-                found = update(self.latest[0], chosen, rate, in_place)
-                self.require_finite(found.size, self.latest[0], rate)
-                put(found.parameters, found.optimizer_state, found.chains)
+                if in_place:
+                    self.latest.clear()
+                found = update(state, chosen, rate, in_place)
+                self.require_finite(found.size, state, rate)
+                put(state, found.parameters, found.optimizer_state, found.chains)
             steepness = found.steepness  # alone: the state must not be held
             return lambda: math.sqrt(steepness)
 
         return advance
 
     def advance(
-        self, order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, put: Put
+        self,
+        order: npt.NDArray[np.int64] | None,
+        batch: int,
+        model: Model | None,
+        overwrite: bool,
+        put: Put,
     ) -> Callable[[], float]:
-        """An update by averages over the batch, and those under the model."""
+        """An update by averages over the batch, and those under the model; it never overwrites a state."""
         state, points = self.latest[0], self.batch(order, batch)
         with self.threads:
             if model is None:
@@ -239,7 +257,7 @@ class Loop:
                 )
             kept, (average, _) = model
             parameters, optimizer_state, slope = self.update(state, points, average)
-        put(parameters, optimizer_state, kept)
+        put(state, parameters, optimizer_state, kept)
         return lambda: float(np.linalg.norm(slope))
 
     def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:

@@ -180,7 +180,8 @@ class SampledUpdate:
         if count_references(latest) != HELD_ONCE or self._weights_of is not latest[0].parameters:
             return False
         state = latest[0]
-        parts: list[list[Any]] = [[state.optimizer_state]]
+        # Dictionaries of attributes: who has one, by `vars`, holds what is in it.
+        parts: list[list[Any]] = [[state.optimizer_state], [vars(state)], [vars(state.optimizer_state)]]
         if state.optimizer_state.slots:  # there is one empty tuple, which everybody shares
             parts += [[state.optimizer_state.slots], *([slot] for slot in state.optimizer_state.slots)]
         if count_references([state.parameters]) != HELD_ONCE + 2:  # the state's, and ``self._weights_of``
@@ -191,7 +192,8 @@ class SampledUpdate:
         if not all(map(Recycled.is_free_but_for, self._vectors, vectors)):
             return False
         direction = largest_direction(self._optimizer, self._largest_slope)
-        grown = abs(1.0 - rate * self._weight_decay) * self._norm + rate * direction * self._layout.size**0.5
+        kept = max(1.0, abs(1.0 - rate * self._weight_decay))  # of the weights, or of the biases
+        grown = kept * self._norm + rate * direction * self._layout.size**0.5
         return bool(grown < largest)
 
     # The chains, and the means of the hidden units

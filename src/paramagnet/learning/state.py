@@ -26,7 +26,7 @@ from paramagnet.learning.optimizers import OptimizerState
 from paramagnet.rbm import RBM
 from paramagnet.sampling.annealing import N_SAMPLES
 from paramagnet.sampling.chains import Chains
-from paramagnet.units import FloatArray, as_unit
+from paramagnet.units import FloatArray, as_unit, saved_name
 
 _FORMAT = "paramagnet.checkpoint"
 _COLUMNS_BEFORE = 7  # of records in checkpoints that do not hold `n_effective`
@@ -134,8 +134,8 @@ class TrainState:
         progress: dict[str, Any] = {
             "n_visible": self.layout.n_visible,
             "n_hidden": self.layout.n_hidden,
-            "visible": self.layout.visible.name,
-            "hidden": self.layout.hidden.name,
+            "visible": saved_name(self.layout.visible, "visible"),
+            "hidden": saved_name(self.layout.hidden, "hidden"),
             "epoch": self.epoch,
             "batch": self.batch,
             "n_steps": self.optimizer_state.n_steps,
