@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from paramagnet._files import write_atomically
-from paramagnet.reproduction.agreement import Verdict, dataset_spreads, judge_table
+from paramagnet.reproduction.agreement import Verdict, judge_table
 from paramagnet.reproduction.annealing_check import AnnealingCheck, check_sheet
 from paramagnet.reproduction.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
 from paramagnet.reproduction.document import write_markdown as write_document
+from paramagnet.reproduction.draws import Components, draw_components
 from paramagnet.reproduction.paper import PAPER_TABLES, PaperTable
 from paramagnet.reproduction.paper_specs import find_spec, paper_specs
 from paramagnet.reproduction.paper_tables import held_out_table, paper_sheet, rivals_table
@@ -45,27 +46,25 @@ from paramagnet.sweeps.text_tables import to_csv, to_latex
 
 def judge_results(records: Sequence[RunRecord]) -> tuple[Verdict, ...]:
     """The verdicts on all tables of the paper."""
-    spreads, n_datasets = _spreads(records)
+    draws = components_of(records)
     verdicts = []
     for table in PAPER_TABLES:
         runs = _runs_of(records, table)
         if table.dataset == "toy":
-            verdicts.append(judge_table(table, runs, spreads=spreads, n_datasets=n_datasets))
+            verdicts.append(judge_table(table, runs, draws=draws))
         else:
             verdicts.append(judge_table(table, runs))
     return tuple(verdicts)
 
 
-def _spreads(records: Sequence[RunRecord]) -> tuple[dict[tuple[Start, Column], float], int]:
-    spreads: dict[tuple[Start, Column], float] = {}
-    n_draws = 0
+def components_of(records: Sequence[RunRecord]) -> dict[tuple[Start, Column], Components]:
+    """The variance components of the cells of Tables 1 to 3 that were run on several draws of the data."""
+    found: dict[tuple[Start, Column], Components] = {}
     for name in filter(is_about_draws, paper_specs()):
-        part = [record for record in records if record.sweep == name]
-        if part:
-            found, count = dataset_spreads(part, find_spec(name).data.datasets)
-            spreads |= found
-            n_draws = max(n_draws, count)
-    return spreads, n_draws
+        spec = find_spec(name)
+        part = [record for record in records if (record.sweep, record.seed) == (name, spec.seed)]
+        found |= draw_components(part, spec.data.datasets)
+    return found
 
 
 def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:

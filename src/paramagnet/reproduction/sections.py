@@ -75,9 +75,11 @@ def _verdict_words(verdict: Verdict) -> str:
         words += f" {len(verdict.misprints)} cells are misprints in the paper and are left out."
     if verdict.table.dataset == "toy":
         words += (
-            f" The spread over {verdict.n_datasets} draws of the data is allowed for."
-            if verdict.n_datasets
-            else " There are no runs on other draws of the data, so nothing is allowed for the paper's draw."
+            f" What the draw of the data changes, by {verdict.n_draws} draws of the data times "
+            f"{verdict.n_weights} of the weights, is allowed for."
+            if verdict.n_draws
+            else " There are no runs that cross draws of the data with draws of the weights, so nothing is "
+            "allowed for the paper's draw."
         )
     few = sum(comparison.n_trials < FEWEST_TRIALS for comparison in verdict.comparisons)
     if few:
