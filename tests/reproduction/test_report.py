@@ -404,3 +404,33 @@ def test_a_copy_of_a_file_adds_no_runs(tmp_path):
     once = read_results(tmp_path)
     (tmp_path / "backup.jsonl").write_text(lines)
     assert read_results(tmp_path) == once
+
+
+def test_first_screen_says_what_agrees_what_does_not_and_what_it_rests_on():
+    records = as_printed("ULC_binary", trials=2)
+    off = [
+        replace(r, log_likelihood=tuple(value + 30.0 for value in r.log_likelihood))
+        if (r.gain, r.c) == (2.0, 0.0)
+        else r
+        for r in records
+    ]
+    (section, *_) = make_report([*as_printed(TOY), *off], figures=False).sections
+    items, tables, power, rule = section.blocks
+    agrees, does_not, seen, rests = items.items
+    assert "**69 of 72** differences" in agrees
+    assert "(95.8 %). The paper's nine tables hold 276, 2 of them misprinted." in agrees
+    assert "the paper's in 5 of the 6 settings in which all five were run" in agrees
+    assert "3 differences are further apart than the rule allows: 3 in Table 7." in does_not
+    assert "90 of the paper's 345 cells were run; 75 runs in all, 0.8 core-hours." in rests
+    assert "36 of the differences rest on one or two trials" in rests
+    assert "draws" not in rests
+    assert "of 72 with all five gains off by 5, 10 and 20 %" in seen
+    by_table = {row[1][0][0].text: [lines[0].text for lines in row[1]] for row in tables.rows}
+    assert any("33 / 36" in cells for cells in by_table.values())
+    as_it_is, *faults = ([lines[0].text for lines in cells] for _, cells in power.rows)
+    assert as_it_is[0] == "69 / 72"
+    assert int(as_it_is[-1]) < 40
+    assert len(faults) == 1
+    assert "twice the combined standard error" in rule.text
+    opening = make_report(off, figures=False).opening
+    assert opening.startswith("45 of the 345 cells of Tables 1 to 9 of M. Yasuda")
