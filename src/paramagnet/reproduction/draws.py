@@ -15,12 +15,12 @@ standard error over trials. Two averages on independent draws therefore differ b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from paramagnet.sweeps.groups import BETA_MAX, Start, group_runs, values_at
+from paramagnet.sweeps.groups import BETA_MAX, Start, Trial, group_runs, values_at
 from paramagnet.sweeps.results_table import Column
 from paramagnet.sweeps.store import RunRecord
 from paramagnet.units import FloatArray
@@ -109,16 +109,16 @@ def draw_components(records: Iterable[RunRecord], n_datasets: int) -> dict[tuple
             for start in starts.keys() - {BETA_MAX}:
                 mine = values_at(starts[start], epoch)
                 shared = {trial: mine[trial] - reference[trial] for trial in mine.keys() & reference.keys()}
-                table = _complete_weights(shared, n_datasets)
-                if table.shape[0] > 1 and table.shape[1] > 1:
+                table = crossed_table(shared, n_datasets)
+                if min(table.shape) > 1:
                     found[start, Column(setting, epoch)] = crossed_components(table)
     return found
 
 
-def _complete_weights(differences: dict[tuple[int, int], float], n_datasets: int) -> FloatArray:
-    """A row per draw of the data, a column per complete draw of the weights."""
-    by_weights: dict[tuple[int, int], dict[int, float]] = {}
-    for (seed, trial), value in sorted(differences.items()):
+def crossed_table(values: Mapping[Trial, float], n_datasets: int) -> FloatArray:
+    """Values by trial as a table: a row per draw of the data, a column per complete draw of the weights."""
+    by_weights: dict[Trial, dict[int, float]] = {}
+    for (seed, trial), value in sorted(values.items()):
         if math.isfinite(value):
             by_weights.setdefault((seed, trial // n_datasets), {})[trial % n_datasets] = value
     complete = [part for part in by_weights.values() if len(part) == n_datasets]

@@ -76,6 +76,7 @@ def make_report(
     notes: str = "",
     checks: Sequence[AnnealingCheck] = (),
     figures: bool = True,
+    tables: bool = True,
 ) -> Document:
     """The report on these records.
 
@@ -89,6 +90,9 @@ def make_report(
         Checks of mAIS against exact sums.
     figures : bool, default True
         Whether to draw; needs matplotlib.
+    tables : bool, default True
+        Whether to show every table and figure; False leaves the verdict, the findings, what was run, and
+        what is missing.
     """
     if not records:
         raise ValueError("`records` must hold at least one run, got none.")
@@ -98,15 +102,15 @@ def make_report(
     sheet, bullets = describe_runs(records)
     sections = [summary_section(shown, runs, records), *parse_notes(notes)]
     sections.append(Section("What was run", (sheet, Bullets(bullets))))
-    for verdict, own in zip(shown, runs, strict=True):
+    for verdict, own in zip(shown, runs, strict=True) if tables else ():
         sections += table_sections(verdict, own, figures)
-    if figures and any(record.sweep in paper_specs() for record in records):
+    if tables and figures and any(record.sweep in paper_specs() for record in records):
         sections += figure_sections(records)
     sections += draws_section(records)
     if checks:
         words = "The paper's own check of its log-likelihoods, repeated on trained machines."
         sections.append(Section("Check of mAIS", (Paragraph(words), check_sheet(checks))))
-    sections += own_sweeps(records, figures)
+    sections += own_sweeps(records, figures) if tables else []
     sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
     missing = list_missing(verdicts, records)
     nothing = Paragraph("Nothing: every cell and figure has the paper's number of trials.")
