@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from paramagnet.reproduction.agreement import Verdict
-from paramagnet.reproduction.draws import Components, crossed_components, crossed_table
+from paramagnet.reproduction.draws import Components, level_components
 from paramagnet.reproduction.paper import read_log_likelihoods
 from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.reproduction.plan import TOY_DATASETS
 from paramagnet.reproduction.report import judge_results
 from paramagnet.sweeps.groups import (
     BETA_MAX,
@@ -110,14 +111,13 @@ class Facts:
     @cached_property
     def level_components(self) -> dict[tuple[Start, Column], Components]:
         """Variance components of the log-likelihoods themselves in the cells of Tables 1 to 3."""
-        found = {}
-        for name in ("toy_spin_datasets", "toy_bit_datasets"):
+        found: dict[tuple[Start, Column], Components] = {}
+        for name in TOY_DATASETS:
             spec = find_spec(name)
-            part = group_runs(record for record in self.records if record.sweep == name)
-            for setting, starts in part.items():
-                for epoch in spec.measurement.epochs:
-                    for start, runs in starts.items():
-                        table = crossed_table(values_at(runs, epoch), spec.data.datasets)
-                        if min(table.shape) > 1:
-                            found[start, Column(setting, epoch)] = crossed_components(table)
+            part = (record for record in self.records if record.sweep == name)
+            found |= {
+                where: components
+                for where, components in level_components(part, spec.data.datasets).items()
+                if where[1].epoch in spec.measurement.epochs
+            }
         return found

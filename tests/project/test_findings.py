@@ -118,6 +118,25 @@ def test_the_paper_s_own_ranks_are_those_of_does_it_win():
     assert words in (ROOT / "docs" / "does_it_win.md").read_text(encoding="utf-8")
 
 
+def test_what_choosing_says_of_the_gain_is_in_the_paper_s_tables():
+    last = {}
+    for cell in read_log_likelihoods():
+        values = last.setdefault((cell.table, cell.n_hidden, cell.c), {})
+        values.setdefault(cell.epoch, {})[cell.gain] = None if cell.misprint else cell.mean
+    ends = [epochs[max(epochs)] for epochs in last.values()]
+    near = sum(values[1.0] >= max(v for v in values.values() if v is not None) - 0.1001 for values in ends)
+    whole = [values for values in ends if None not in values.values()]
+    up, down = ([values[1.0] - values[gain] for values in whole] for gain in (4.0, 0.25))
+    worse = sum(values[4.0] < values[0.25] for values in whole)
+    text = " ".join((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split())
+    assert (
+        f"In {near} of the {len(ends)} settings the theory's scale is the best of the five or within" in text
+    )
+    assert f"Too large is worse than too small, in {worse} of {len(whole)} " in text
+    assert f"a factor of 4 up costs {min(up):.2f} to {max(up):.0f} nats, a factor of 4 down" in text
+    assert f"a factor of 4 down {abs(min(down)):.0f} to {max(down):.0f}." in text
+
+
 def largest(seconds, beside=None, **options):
     """The most units of the smaller layer that can be summed in that time, on one thread."""
     n = 1

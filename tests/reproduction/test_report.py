@@ -214,8 +214,12 @@ def test_spread_over_draws_of_the_toy_data_has_a_section():
     sections = {section.title: section for section in make_report(records, figures=False).sections}
     sheet = sections["The toy data: drawn once, or in every trial?"].blocks[1]
     shown = [lines[0].text for lines in sheet.rows[0][1][1:]]
+    planted = math.hypot(0.22 * np.std(range(10), ddof=1), 0.02 * 10 / math.sqrt(2))  # draws, two weights
     assert shown[:2] == ["0.05", "0.02"]
+    assert float(shown[2]) == pytest.approx(planted, abs=0.005)
     assert len(sheet.rows) == 3
+    causes = sections["The toy data: drawn once, or in every trial?"].blocks[2]
+    assert [lines[0].text for lines in causes.rows[0][1]] == ["36", "0.000", "0.000", "0.000"]
 
 
 def test_markdown_with_figures_beside_it(tmp_path):

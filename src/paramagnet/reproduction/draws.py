@@ -84,6 +84,18 @@ def crossed_components(values: FloatArray) -> Components:
     )
 
 
+def level_components(records: Iterable[RunRecord], n_datasets: int) -> dict[tuple[Start, Column], Components]:
+    """The components of the log-likelihoods themselves, as `draw_components` of their differences."""
+    found = {}
+    for setting, starts in group_runs(records).items():
+        for start, runs in starts.items():
+            for epoch in sorted({epoch for record in runs for epoch in record.epochs}):
+                table = crossed_table(values_at(runs, epoch), n_datasets)
+                if min(table.shape) > 1:
+                    found[start, Column(setting, epoch)] = crossed_components(table)
+    return found
+
+
 def draw_components(records: Iterable[RunRecord], n_datasets: int) -> dict[tuple[Start, Column], Components]:
     """The components of every cell's difference to beta_max.
 

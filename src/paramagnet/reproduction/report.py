@@ -106,7 +106,7 @@ def make_report(
         sections += table_sections(verdict, own, figures)
     if tables and figures and any(record.sweep in paper_specs() for record in records):
         sections += figure_sections(records)
-    sections += draws_section(records)
+    sections += draws_section(records, shown)
     if checks:
         words = "The paper's own check of its log-likelihoods, repeated on trained machines."
         sections.append(Section("Check of mAIS", (Paragraph(words), check_sheet(checks))))
