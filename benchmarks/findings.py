@@ -141,9 +141,9 @@ def drawn_once(facts: Facts) -> str:
         differences[c.start, c.column] for c in _toy_comparisons(facts) if (c.start, c.column) in differences
     ]
     levels = [part.spread for part in facts.level_components.values()]
-    ends = (
-        {verdict.n_draws for verdict in facts.verdicts if verdict.n_draws},
-        {verdict.n_weights for verdict in facts.verdicts if verdict.n_weights},
+    used = [verdict for verdict in facts.verdicts if verdict.n_draws]
+    n_draws, n_weights = (
+        between([getattr(verdict, name) for verdict in used], 0) for name in ("n_draws", "n_weights")
     )
     share = [100.0 * part.interaction / _total(part) for part in shown]
     return (
@@ -151,8 +151,8 @@ def drawn_once(facts: Facts) -> str:
         f"deviation over trials is {median(on_one):.2f} times ours on one draw in the median. With the data "
         f"drawn anew in every trial ours would be {median(anew):.1f} times as large in the median, "
         f"{between(anew, 1)} times in single cells, three to ten times in {100 * within / len(anew):.0f} % "
-        f"of them. This is known from {listed(sorted(map(str, ends[0])))} draws of the data times "
-        f"{listed(sorted(map(str, ends[1])))} draws of the weights. The draw moves a log-likelihood by "
+        f"of them. This is known from {n_draws} draws of the data times "
+        f"{n_weights} draws of the weights. The draw moves a log-likelihood by "
         f"{median(levels):.3f} nats (median standard deviation), alike in all cells of a table: a "
         f"difference to β_max moves by {median(part.spread for part in shown):.3f}. The interaction of "
         f"data and weights is {median(share):.0f} % of the variance of a difference in the median; it "

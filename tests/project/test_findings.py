@@ -145,21 +145,29 @@ def largest(seconds, beside=None, **options):
     return n
 
 
-def test_limits_of_exact_sums_are_those_of_the_code():
-    train = f"{largest(SECONDS_CHEAP)} units, {largest(SECONDS_CHEAP, 784)} beside 784"
-    alone, beside = (largest(SECONDS_ALLOWED, n, gradient=False) for n in (None, 784))
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"about a second: {train}." in readme
-    assert f"at most ten minutes: {alone} units, {beside} beside 784." in readme
-    start = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-    assert train.replace("units", "units in the smaller layer") in start
-    assert f"ten minutes: {alone} units in the smaller layer, {beside} beside 784." in start
+def test_limits_of_exact_sums_are_about_those_of_the_code():
+    """The speed of the machine is measured, and a factor of two is one unit: two units are allowed."""
+    train, beside = (largest(SECONDS_CHEAP, n) for n in (None, 784))
+    alone, alone_beside = (largest(SECONDS_ALLOWED, n, gradient=False) for n in (None, 784))
     second = largest(1.0, gradient=False)
-    likelihood = " ".join((ROOT / "docs" / "likelihood.md").read_text(encoding="utf-8").split())
-    assert f"a second at {second} units in the smaller layer, ten minutes at {alone}." in likelihood
-    choosing = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
-    assert f"`train` goes to {largest(SECONDS_CHEAP)} |" in choosing
-    assert f"exact up to {second} units in about a second" in choosing
+    for page, pattern, expected in (
+        ("README.md", r"about a second: about (\d+) units, (\d+) beside 784", (train, beside)),
+        ("README.md", r"ten minutes: about (\d+) units, (\d+) beside 784", (alone, alone_beside)),
+        ("docs/start.md", r"\(about (\d+) units in the smaller layer, (\d+) beside 784\)", (train, beside)),
+        ("docs/start.md", r"ten minutes: about (\d+) units .*?, (\d+) beside 784", (alone, alone_beside)),
+        (
+            "docs/likelihood.md",
+            r"second at about (\d+) units .*? ten minutes at about (\d+)",
+            (second, alone),
+        ),
+        ("docs/choosing.md", r"`train` goes to about (\d+) \|", (train,)),
+        ("docs/choosing.md", r"exact up to about (\d+) units in about a second", (second,)),
+    ):
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        found = re.search(pattern, text)
+        assert found, (page, pattern)
+        for said, real in zip(found.groups(), expected, strict=True):
+            assert abs(int(said) - real) <= 2, (page, said, real)
 
 
 def test_the_gain_for_very_sparse_bits_is_that_of_the_records():

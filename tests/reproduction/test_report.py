@@ -212,6 +212,8 @@ def test_spread_over_draws_of_the_toy_data_has_a_section():
     (verdict,) = (v for v in judge_results(records) if v.comparisons)
     assert (verdict.n_draws, verdict.n_weights) == (10, 2)
     sections = {section.title: section for section in make_report(records, figures=False).sections}
+    rests = sections["Verdict"].blocks[0].items[-1]
+    assert rests.endswith("is known from 10 draws of the data times 2 of the weights in Table 3.")
     sheet = sections["The toy data: drawn once, or in every trial?"].blocks[1]
     shown = [lines[0].text for lines in sheet.rows[0][1][1:]]
     planted = math.hypot(0.22 * np.std(range(10), ddof=1), 0.02 * 10 / math.sqrt(2))  # draws, two weights
@@ -427,7 +429,7 @@ def test_first_screen_says_what_agrees_what_does_not_and_what_it_rests_on():
     assert "3 differences are further apart than the rule allows: 3 in Table 7." in does_not
     assert "90 of the paper's 345 cells were run; 75 runs in all, 0.8 core-hours." in rests
     assert "36 of the differences rest on one or two trials" in rests
-    assert "draws" not in rests
+    assert "draw of the toy data" not in rests
     assert "of 72 with all five gains off by 5, 10 and 20 %" in seen
     by_table = {row[1][0][0].text: [lines[0].text for lines in row[1]] for row in tables.rows}
     assert any("33 / 36" in cells for cells in by_table.values())

@@ -116,12 +116,16 @@ def _resting(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
             f" {few} of the differences rest on one or two trials of ours, and are judged by the paper's "
             "spread over trials."
         )
-    crossed = {(v.n_draws, v.n_weights) for v in verdicts if v.table.dataset == "toy" and v.n_draws}
-    for n_draws, n_weights in sorted(crossed):
-        words += (
-            f" What the draw of the toy data changes is known from {n_draws} draws of the data times "
-            f"{n_weights} of the weights."
+    crossed: dict[tuple[int, int], list[str]] = {}
+    for verdict in (verdict for verdict in verdicts if verdict.n_draws):
+        crossed.setdefault((verdict.n_draws, verdict.n_weights), []).append(f"{verdict.table.number}")
+    if crossed:
+        designs = "; ".join(
+            f"{n_draws} draws of the data times {n_weights} of the weights in Table{'s' * (len(tables) > 1)} "
+            + " and ".join(tables[-2:] if len(tables) < 3 else (", ".join(tables[:-1]), tables[-1]))
+            for (n_draws, n_weights), tables in crossed.items()
         )
+        words += f" What the draw of the toy data changes is known from {designs}."
     return words
 
 
