@@ -161,6 +161,7 @@ def test_gaps_are_said_and_never_filled():
     (verdict,) = (v for v in judge_results(records) if v.comparisons)
     assert len(verdict.comparisons) == 3
     sections = {section.title: section for section in make_report(records, figures=False).sections}
+    assert "12 of the paper's 345 cells were run;" in sections["Verdict"].blocks[0].items[-1]
     (missing,) = sections["What is missing"].blocks
     (line,) = (item for item in missing.items if "without a run" in item)
     assert "33 of 45 cells" in line
