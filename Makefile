@@ -42,9 +42,11 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# Tables and the figure of README and the site that are made from records.
+# What README and the site say from records: tables, the findings, docs/reproduction.md, two figures. Run it
+# whenever records were added; a test compares the findings and the page with the records.
 tables: $(STAMP)
 	$(BIN)/python benchmarks/document_tables.py
+	$(BIN)/python benchmarks/reproduction_page.py
 	$(BIN)/python benchmarks/overview_figure.py
 
 # Long computations whose records are committed; each skips what is already there. Set JOBS (processes) and

@@ -12,7 +12,9 @@ extensions = ["myst_nb"]
 extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 html_theme = "furo"
 exclude_patterns = ["_build"]
-html_extra_path = ["site"]  # pages that are copied as they are: calculator/
+REPORT = Path(__file__).parent / "_build" / "report"  # report.html, made from the records below
+REPORT.mkdir(parents=True, exist_ok=True)
+html_extra_path = ["site", str(REPORT)]  # pages that are copied as they are: calculator/, report.html
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 
@@ -55,3 +57,19 @@ nb_merge_streams = True
 os.environ["TTY_COMPATIBLE"] = "0"  # no bars and colours from commands in cells
 # For `!paramagnet`, should the environment not be activated.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+def make_report(app):
+    """The full report of the reproduction, from the records; it is not committed beside them."""
+    from paramagnet.reproduction.annealing_check import FILE, load_checks
+    from paramagnet.reproduction.report import write_report
+    from paramagnet.sweeps.store import read_results
+
+    results = Path(__file__).parents[1] / "results"
+    notes = (results / "findings.md").read_text(encoding="utf-8")
+    checks = load_checks(results / FILE)
+    write_report(read_results(results), page=REPORT / "report.html", notes=notes, checks=checks)
+
+
+def setup(app):
+    app.connect("builder-inited", make_report)

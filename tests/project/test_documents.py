@@ -164,6 +164,7 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     )
 
 
+MADE_BY_BUILD = {"report.html"}  # by docs/conf.py, from the records
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -190,8 +191,8 @@ def test_links_anchors_and_figures_exist(name):
         assert linked.exists(), target
         if anchor:
             assert anchor in anchors_of(linked), target
-    for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is
-        assert (ROOT / "docs" / "site" / target).is_file(), target
+    for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is, or makes
+        assert (ROOT / "docs" / "site" / target).is_file() or target in MADE_BY_BUILD, target
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "tutorials" not in name])
@@ -209,7 +210,7 @@ def test_measured_tables_are_those_of_the_records(monkeypatch):
     for name in tables.PAGES:
         found |= tables.blocks((ROOT / name).read_text(encoding="utf-8"))
     assert set(found) == set(tables.TABLES)
-    for name in set(found) - tables.FROM_RUNS:  # those grow while a sweep is running
+    for name in found:
         assert found[name] == tables.TABLES[name]().strip(), f"`make tables` writes {name} again"
 
 

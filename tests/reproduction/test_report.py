@@ -161,6 +161,7 @@ def test_gaps_are_said_and_never_filled():
     (verdict,) = (v for v in judge_results(records) if v.comparisons)
     assert len(verdict.comparisons) == 3
     sections = {section.title: section for section in make_report(records, figures=False).sections}
+    assert "12 of the paper's 345 cells were run;" in sections["Verdict"].blocks[0].items[-1]
     (missing,) = sections["What is missing"].blocks
     (line,) = (item for item in missing.items if "without a run" in item)
     assert "33 of 45 cells" in line
@@ -201,17 +202,27 @@ def test_the_terminal_shows_tables_of_own_sweeps_too():
 def test_spread_over_draws_of_the_toy_data_has_a_section():
     several = [
         replace(r, sweep="toy_bit_datasets", table="", digest=f"d{r.digest}", log_likelihood=tuple(
-            value + 0.2 * (r.trial - 1) for value in r.log_likelihood
+            value + 0.2 * (r.trial % 10 - 1) for value in r.log_likelihood
         ))
-        for r in as_printed(TOY)
+        for r in as_printed(TOY, trials=20)
     ]  # fmt: skip
+    few = [r for r in several if r.trial < 10]
+    (verdict,) = (v for v in judge_results(as_printed(TOY) + few) if v.comparisons)
+    assert (verdict.n_draws, verdict.n_weights) == (0, 0)  # draws and interaction cannot be told apart
     records = as_printed(TOY) + several
     (verdict,) = (v for v in judge_results(records) if v.comparisons)
-    assert verdict.n_datasets == 3
+    assert (verdict.n_draws, verdict.n_weights) == (10, 2)
     sections = {section.title: section for section in make_report(records, figures=False).sections}
+    rests = sections["Verdict"].blocks[0].items[-1]
+    assert rests.endswith("is known from 10 draws of the data times 2 of the weights in Table 3.")
     sheet = sections["The toy data: drawn once, or in every trial?"].blocks[1]
-    assert [lines[0].text for lines in sheet.rows[0][1][1:]] == ["0.05", "0.02", "0.22", "3"]
+    shown = [lines[0].text for lines in sheet.rows[0][1][1:]]
+    planted = math.hypot(0.22 * np.std(range(10), ddof=1), 0.02 * 10 / math.sqrt(2))  # draws, two weights
+    assert shown[:2] == ["0.05", "0.02"]
+    assert float(shown[2]) == pytest.approx(planted, abs=0.005)
     assert len(sheet.rows) == 3
+    causes = sections["The toy data: drawn once, or in every trial?"].blocks[2]
+    assert [lines[0].text for lines in causes.rows[0][1]] == ["36", "0.000", "0.000", "0.000"]
 
 
 def test_markdown_with_figures_beside_it(tmp_path):
@@ -400,3 +411,33 @@ def test_a_copy_of_a_file_adds_no_runs(tmp_path):
     once = read_results(tmp_path)
     (tmp_path / "backup.jsonl").write_text(lines)
     assert read_results(tmp_path) == once
+
+
+def test_first_screen_says_what_agrees_what_does_not_and_what_it_rests_on():
+    records = as_printed("ULC_binary", trials=2)
+    off = [
+        replace(r, log_likelihood=tuple(value + 30.0 for value in r.log_likelihood))
+        if (r.gain, r.c) == (2.0, 0.0)
+        else r
+        for r in records
+    ]
+    (section, *_) = make_report([*as_printed(TOY), *off], figures=False).sections
+    items, tables, power, rule = section.blocks
+    agrees, does_not, seen, rests = items.items
+    assert "**69 of 72** differences" in agrees
+    assert "(95.8 %). The paper's nine tables hold 276, 2 of them misprinted." in agrees
+    assert "the paper's in 5 of the 6 settings in which all five were run" in agrees
+    assert "3 differences are further apart than the rule allows: 3 in Table 7." in does_not
+    assert "90 of the paper's 345 cells were run; 75 runs in all, 0.8 core-hours." in rests
+    assert "36 of the differences rest on one or two trials" in rests
+    assert "draw of the toy data" not in rests
+    assert "of 72 with all five gains off by 5, 10 and 20 %" in seen
+    by_table = {row[1][0][0].text: [lines[0].text for lines in row[1]] for row in tables.rows}
+    assert any("33 / 36" in cells for cells in by_table.values())
+    as_it_is, *faults = ([lines[0].text for lines in cells] for _, cells in power.rows)
+    assert as_it_is[0] == "69 / 72"
+    assert int(as_it_is[-1]) < 40
+    assert len(faults) == 1
+    assert "twice the combined standard error" in rule.text
+    opening = make_report(off, figures=False).opening
+    assert opening.startswith("45 of the 345 cells of Tables 1 to 9 of M. Yasuda")

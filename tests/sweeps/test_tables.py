@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from paramagnet.reproduction.agreement import dataset_spreads, judge_table
+from paramagnet.reproduction.agreement import judge_table
+from paramagnet.reproduction.draws import Components
 from paramagnet.reproduction.paper import (
     LIKELIHOOD_MISPRINTS,
     PAPER_TABLES,
@@ -209,13 +210,16 @@ def test_with_few_trials_the_papers_spread_stands_for_ours():
         assert comparison.n_trials == n
 
 
-def test_spread_over_draws_widens_the_tolerance():
+def test_what_the_draw_changes_widens_the_tolerance():
     where = (Start(gain=2.0), Column(SETTING, 100))
     narrow = verdict_on([-8.5, -8.5, -8.5])
-    wide = verdict_on([-8.5, -8.5, -8.5], spreads={where: 0.4}, n_datasets=10)
-    assert wide.tolerance == pytest.approx(narrow.tolerance + 0.8)
+    wide = verdict_on([-8.5, -8.5, -8.5], draws={where: Components(0.16, 9.0, 4.0, 10, 5)})
+    assert wide.spread == pytest.approx(0.4)  # neither the weights nor the interaction
+    assert wide.tolerance == pytest.approx(2.0 * math.sqrt(narrow.error**2 + 2.0 * 0.16) + 0.01)
     assert wide.agrees
     assert not narrow.agrees
+    negative = verdict_on([-8.5, -8.5, -8.5], draws={where: Components(-0.16, 9.0, 4.0, 10, 5)})
+    assert negative == narrow
 
 
 def test_what_is_not_finite_agrees_with_nothing():
@@ -231,22 +235,6 @@ def test_missing_cells_and_ranks():
     nothing = judge_table(TABLE["ULC_ising_c=0"], {})
     assert math.isnan(nothing.share)
     assert len(nothing.missing) == 15
-
-
-def test_spread_over_draws_by_hand():
-    start, column = Start(gain=2.0), Column(SETTING, 100)
-    differences = {0: (-1.0, -1.2), 1: (-2.0, -2.2), 2: (-4.0, -4.2)}  # by draw; a trial scatters by 0.2
-    records = []
-    for draw, values in differences.items():
-        for k, value in enumerate(values):
-            records.append(record(trial=3 * k + draw, values=(0.0, 0.0, 0.0, 5.0 * k)))
-            records.append(record(start, trial=3 * k + draw, values=(0.0, 0.0, 0.0, 5.0 * k + value)))
-    spreads, n_draws = dataset_spreads(records, 3)
-    assert n_draws == 3
-    between = 7.0 / 3.0  # variance of -1.1, -2.1, -4.1
-    assert spreads[start, column] == pytest.approx(math.sqrt(between - 0.02 / 2))
-    assert spreads[start, Column(SETTING, 40)] == 0.0
-    assert (BETA_MAX, column) not in spreads
 
 
 def test_rivals_and_held_out():

@@ -1,25 +1,26 @@
 """Agreement between our tables and the paper's.
 
 For every cell the difference to the beta_max row of its column is compared, ours against the paper's. The two
-differences agree if they are no further apart than
+differences agree if they are no further apart than twice their combined standard error, plus 0.01 for the
+two decimals that the paper prints. The squares of three errors add up:
 
-- twice the combined standard error: ours of the difference over the trials that both cells share (they saw
-  the same points in the same order), and the paper's, ``std/sqrt(trials)`` of either cell;
-- plus 0.01, for the two decimals that the paper prints;
-- plus, for the toy data, which the paper drew once, twice the spread of that difference over other draws of
-  the data.
+- ours, of the difference over the trials that both cells share (they saw the same points in the same order);
+- the paper's, ``std/sqrt(trials)`` of either cell, as if its trials were not paired;
+- for the toy data, which the paper and we drew once each, the standard deviation that the draw alone causes
+  in that difference, once for its draw and once for ours (`draws`).
 
-With fewer than three trials of ours the paper's standard deviations stand for ours. Misprints are left out.
+The bar is wider than two standard errors: by the allowance for rounding, and because trials that the paper
+paired would have a smaller error than the one computed here. With fewer than three trials of ours the paper's
+standard deviations stand for ours. Misprints are left out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
+from paramagnet.reproduction.draws import Components
 from paramagnet.reproduction.paper import PaperLogLikelihood, PaperTable, misprint_of
 from paramagnet.reproduction.paper_tables import paper_cells
 from paramagnet.sweeps.groups import (
@@ -27,23 +28,25 @@ from paramagnet.sweeps.groups import (
     Runs,
     Start,
     Trial,
-    group_runs,
     paired_difference,
     summarize_trials,
     values_at,
 )
 from paramagnet.sweeps.results_table import Column
-from paramagnet.sweeps.store import RunRecord
 
 ROUNDING = 0.01
 FEWEST_TRIALS = 3
 
-Spreads = Mapping[tuple[Start, Column], float]
+Draws = Mapping[tuple[Start, Column], Components]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One cell: its difference to the beta_max row, ours and the paper's, and how far apart they may be."""
+    """One cell: its difference to the beta_max row, ours and the paper's, and how far apart they may be.
+
+    ``error`` is the standard error over trials, ours and the paper's together; ``spread`` the standard
+    deviation that one draw of the data causes.
+    """
 
     start: Start
     column: Column
@@ -61,7 +64,7 @@ class Comparison:
     @property
     def tolerance(self) -> float:
         """How far apart the two may be."""
-        return 2.0 * self.error + ROUNDING + 2.0 * self.spread
+        return 2.0 * math.sqrt(self.error**2 + 2.0 * self.spread**2) + ROUNDING  # two draws: theirs, ours
 
     @property
     def agrees(self) -> bool:
@@ -87,7 +90,8 @@ class Verdict:
     ranks: tuple[Rank, ...]
     missing: tuple[tuple[Start, Column], ...]
     misprints: tuple[PaperLogLikelihood, ...]
-    n_datasets: int = 0
+    n_draws: int = 0
+    n_weights: int = 0
 
     @property
     def n_agreeing(self) -> int:
@@ -106,9 +110,7 @@ class Verdict:
         return self.n_agreeing / len(self.comparisons) if self.comparisons else math.nan
 
 
-def judge_table(
-    table: PaperTable, runs: Runs, *, spreads: Spreads | None = None, n_datasets: int = 0
-) -> Verdict:
+def judge_table(table: PaperTable, runs: Runs, *, draws: Draws | None = None) -> Verdict:
     """Compare one table with the paper's.
 
     Parameters
@@ -117,13 +119,12 @@ def judge_table(
         The paper's table.
     runs : dict
         Our runs, by setting and start.
-    spreads : Spreads, optional
-        The standard deviation over draws of the data of a cell's difference to beta_max, see
-        `dataset_spreads`; None adds nothing to the tolerance.
-    n_datasets : int, default 0
-        How many draws ``spreads`` rests on.
+    draws : Draws, optional
+        The variance components of each cell's difference to beta_max, see `draw_components`; None adds
+        nothing to the tolerance.
     """
     printed = paper_cells(table.key)
+    known = draws or {}
     comparisons, missing, misprints = [], [], []
     for (start, column), cell in printed.items():
         starts = runs.get(column.setting, {})
@@ -135,12 +136,16 @@ def judge_table(
         elif start != BETA_MAX:
             reference = values_at(starts.get(BETA_MAX, ()), column.epoch)
             if mine and reference:
-                spread = (spreads or {}).get((start, column), 0.0)
+                spread = known[start, column].spread if (start, column) in known else 0.0
                 beside = (cell, printed[BETA_MAX, column])
                 comparisons.append(_compare(start, column, mine, reference, beside, spread, table.n_trials))
     columns = dict.fromkeys(column for _, column in printed)
     ranks = tuple(_rank(column, runs, printed) for column in columns)
-    return Verdict(table, tuple(comparisons), ranks, tuple(missing), tuple(misprints), n_datasets)
+    used = [known[c.start, c.column] for c in comparisons if (c.start, c.column) in known]
+    n_draws, n_weights = (
+        min((getattr(part, name) for part in used), default=0) for name in ("n_draws", "n_weights")
+    )
+    return Verdict(table, tuple(comparisons), ranks, tuple(missing), tuple(misprints), n_draws, n_weights)
 
 
 def _compare(
@@ -179,37 +184,3 @@ def _rank(column: Column, runs: Runs, printed: Mapping[tuple[Start, Column], Pap
 
 def _place(values: Mapping[Start, float]) -> int:
     return 1 + sum(value > values[BETA_MAX] for value in values.values())
-
-
-def dataset_spreads(
-    records: Iterable[RunRecord], n_datasets: int
-) -> tuple[dict[tuple[Start, Column], float], int]:
-    """How much the difference of a cell to beta_max varies from one draw of the data to another.
-
-    ``records`` are runs on ``n_datasets`` draws; trial ``t`` learned draw ``t % n_datasets``. The result is
-    the standard deviation of the difference over draws for every cell, and the number of draws that have
-    runs. The variance between trials on the same draw is subtracted where a draw has several trials.
-    """
-    by_draw: dict[int, list[RunRecord]] = {}
-    for record in records:
-        by_draw.setdefault(record.trial % n_datasets, []).append(record)
-    differences: dict[tuple[Start, Column], list[tuple[float, float]]] = {}
-    for _, part in sorted(by_draw.items()):
-        for setting, starts in group_runs(part).items():
-            epochs = {epoch for record in starts.get(BETA_MAX, ()) for epoch in record.epochs}
-            for start in starts.keys() - {BETA_MAX}:
-                for epoch in epochs:
-                    paired = paired_difference(
-                        values_at(starts[start], epoch), values_at(starts[BETA_MAX], epoch)
-                    )
-                    if paired.n_finite:
-                        where = (start, Column(setting, epoch))
-                        noise = paired.error**2 if paired.n_finite > 1 else 0.0
-                        differences.setdefault(where, []).append((paired.mean, noise))
-    spreads = {where: _between(pairs) for where, pairs in differences.items() if len(pairs) > 1}
-    return spreads, len(by_draw)
-
-
-def _between(pairs: list[tuple[float, float]]) -> float:
-    means, noises = np.array(pairs).T
-    return float(np.sqrt(max(0.0, means.var(ddof=1) - noises.mean())))

@@ -5,21 +5,21 @@ Everything in it comes from the records; nothing is filled in where there are no
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from paramagnet._files import write_atomically
-from paramagnet.reproduction.agreement import Verdict, dataset_spreads, judge_table
+from paramagnet.reproduction.agreement import Verdict, judge_table
 from paramagnet.reproduction.annealing_check import AnnealingCheck, check_sheet
 from paramagnet.reproduction.document import Bullets, Document, Paragraph, Section, parse_notes, to_page
 from paramagnet.reproduction.document import write_markdown as write_document
+from paramagnet.reproduction.draws import Components, draw_components
+from paramagnet.reproduction.first_screen import N_CELLS, summary_section
 from paramagnet.reproduction.paper import PAPER_TABLES, PaperTable
 from paramagnet.reproduction.paper_specs import find_spec, paper_specs
 from paramagnet.reproduction.paper_tables import held_out_table, paper_sheet, rivals_table
 from paramagnet.reproduction.sections import (
-    Blocks,
     draws_section,
     figure_sections,
     judged_table,
@@ -28,16 +28,14 @@ from paramagnet.reproduction.sections import (
     table_sections,
 )
 from paramagnet.reproduction.wording import (
-    AGREEMENT_RULE,
     describe_runs,
     is_about_draws,
     list_misprints,
     list_missing,
-    span,
 )
 from paramagnet.sweeps.groups import Runs, Start, group_runs
 from paramagnet.sweeps.results_table import Column
-from paramagnet.sweeps.sheet import Sheet, plain_sheet
+from paramagnet.sweeps.sheet import Sheet
 from paramagnet.sweeps.store import RunRecord
 from paramagnet.sweeps.sweep_sheets import sweep_sheets
 from paramagnet.sweeps.text_tables import to_csv, to_latex
@@ -45,27 +43,25 @@ from paramagnet.sweeps.text_tables import to_csv, to_latex
 
 def judge_results(records: Sequence[RunRecord]) -> tuple[Verdict, ...]:
     """The verdicts on all tables of the paper."""
-    spreads, n_datasets = _spreads(records)
+    draws = components_of(records)
     verdicts = []
     for table in PAPER_TABLES:
         runs = _runs_of(records, table)
         if table.dataset == "toy":
-            verdicts.append(judge_table(table, runs, spreads=spreads, n_datasets=n_datasets))
+            verdicts.append(judge_table(table, runs, draws=draws))
         else:
             verdicts.append(judge_table(table, runs))
     return tuple(verdicts)
 
 
-def _spreads(records: Sequence[RunRecord]) -> tuple[dict[tuple[Start, Column], float], int]:
-    spreads: dict[tuple[Start, Column], float] = {}
-    n_draws = 0
+def components_of(records: Sequence[RunRecord]) -> dict[tuple[Start, Column], Components]:
+    """The variance components of the cells of Tables 1 to 3 that were run on several draws of the data."""
+    found: dict[tuple[Start, Column], Components] = {}
     for name in filter(is_about_draws, paper_specs()):
-        part = [record for record in records if record.sweep == name]
-        if part:
-            found, count = dataset_spreads(part, find_spec(name).data.datasets)
-            spreads |= found
-            n_draws = max(n_draws, count)
-    return spreads, n_draws
+        spec = find_spec(name)
+        part = [record for record in records if (record.sweep, record.seed) == (name, spec.seed)]
+        found |= draw_components(part, spec.data.datasets)
+    return found
 
 
 def _runs_of(records: Sequence[RunRecord], table: PaperTable) -> Runs:
@@ -80,6 +76,7 @@ def make_report(
     notes: str = "",
     checks: Sequence[AnnealingCheck] = (),
     figures: bool = True,
+    tables: bool = True,
 ) -> Document:
     """The report on these records.
 
@@ -93,82 +90,45 @@ def make_report(
         Checks of mAIS against exact sums.
     figures : bool, default True
         Whether to draw; needs matplotlib.
+    tables : bool, default True
+        Whether to show every table and figure; False leaves the verdict, the findings, what was run, and
+        what is missing.
     """
     if not records:
         raise ValueError("`records` must hold at least one run, got none.")
     verdicts = judge_results(records)
     shown = [verdict for verdict in verdicts if _runs_of(records, verdict.table)]
+    runs = [_runs_of(records, verdict.table) for verdict in shown]
     sheet, bullets = describe_runs(records)
-    sections = [_summary(shown), *parse_notes(notes), Section("What was run", (sheet, Bullets(bullets)))]
-    for verdict in shown:
-        sections += table_sections(verdict, _runs_of(records, verdict.table), figures)
-    if figures and any(record.sweep in paper_specs() for record in records):
+    sections = [summary_section(shown, runs, records), *parse_notes(notes)]
+    sections.append(Section("What was run", (sheet, Bullets(bullets))))
+    for verdict, own in zip(shown, runs, strict=True) if tables else ():
+        sections += table_sections(verdict, own, figures)
+    if tables and figures and any(record.sweep in paper_specs() for record in records):
         sections += figure_sections(records)
-    sections += draws_section(records)
+    sections += draws_section(records, shown)
     if checks:
         words = "The paper's own check of its log-likelihoods, repeated on trained machines."
         sections.append(Section("Check of mAIS", (Paragraph(words), check_sheet(checks))))
-    sections += own_sweeps(records, figures)
+    sections += own_sweeps(records, figures) if tables else []
     sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
     missing = list_missing(verdicts, records)
     nothing = Paragraph("Nothing: every cell and figure has the paper's number of trials.")
     sections.append(Section("What is missing", (Bullets(missing),) if missing else (nothing,)))
     return Document(
         "Dataset-free initial weights of restricted Boltzmann machines: a reproduction",
-        "Every table and figure of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization "
-        "on Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again "
-        "with paramagnet. Made from records by `paramagnet report`.",
+        f"{_extent(verdicts)} of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization on "
+        "Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again with "
+        "paramagnet. Made from records by `paramagnet report`.",
         tuple(sections),
     )
 
 
-def _summary(verdicts: Sequence[Verdict]) -> Section:
-    blocks: Blocks = []
-    compared = sum(len(verdict.comparisons) for verdict in verdicts)
-    if compared:
-        agreeing = sum(verdict.n_agreeing for verdict in verdicts)
-        blocks.append(
-            Paragraph(
-                f"**{agreeing} of {compared}** differences between a cell and the β_max row agree with the "
-                f"paper's ({100 * agreeing / compared:.1f} %). The paper's nine tables hold 276 of them."
-            )
-        )
-    if verdicts:
-        blocks.append(_verdict_sheet(verdicts))
-        blocks.append(Paragraph(AGREEMENT_RULE))
-    else:
-        blocks.append(Paragraph("No run belongs to a table of the paper, so there is nothing to compare."))
-    return Section("Verdict", tuple(blocks))
-
-
-def _verdict_sheet(verdicts: Sequence[Verdict]) -> Sheet:
-    rows = []
-    for verdict in verdicts:
-        counts = [comparison.n_trials for comparison in verdict.comparisons]
-        last_epoch = max(rank.column.epoch for rank in verdict.ranks)
-        last = [rank for rank in verdict.ranks if rank.column.epoch == last_epoch]
-        rows.append(
-            (
-                f"{verdict.table.number}",
-                verdict.table.title,
-                span(counts),
-                f"{verdict.table.n_trials}",
-                f"{verdict.n_agreeing} / {len(verdict.comparisons)}",
-                "-" if math.isnan(verdict.share) else f"{100 * verdict.share:.0f} %",
-                _count_ranks([rank.ours for rank in last if rank.ours is not None]),
-                _count_ranks([rank.paper for rank in last]),
-            )
-        )
-    heading = (
-        "Table", "data and machine", "trials", "paper's trials", "agreeing", "share", "rank of β_max",
-        "paper's rank",
-    )  # fmt: skip
-    note = "Ranks are among the five gains after the last epoch, one for each setting; equals share a rank."
-    return plain_sheet("verdicts", "Agreement with the paper, table by table", heading, rows, (note,))
-
-
-def _count_ranks(ranks: Sequence[int]) -> str:
-    return ", ".join(map(str, ranks)) or "-"
+def _extent(verdicts: Sequence[Verdict]) -> str:
+    missing = sum(len(verdict.missing) for verdict in verdicts)
+    if not missing:
+        return f"All {N_CELLS} cells of Tables 1 to 9"
+    return f"{N_CELLS - missing} of the {N_CELLS} cells of Tables 1 to 9"
 
 
 def sheets_of(records: Sequence[RunRecord], sweeps: Sequence[str]) -> list[Sheet]:

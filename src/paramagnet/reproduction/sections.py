@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from statistics import median
 
-from paramagnet.reproduction.agreement import FEWEST_TRIALS, Verdict
+from paramagnet.reproduction.agreement import FEWEST_TRIALS, Draws, Verdict
 from paramagnet.reproduction.document import Bullets, Drawing, Paragraph, Section
+from paramagnet.reproduction.draws import draw_components, level_components
 from paramagnet.reproduction.figures import draw_base_patterns, draw_layer_correlation, draw_long_run
-from paramagnet.reproduction.paper import PAPER_TABLES
 from paramagnet.reproduction.paper_specs import find_spec, paper_specs
 from paramagnet.reproduction.paper_tables import (
     held_out_table,
@@ -18,7 +20,16 @@ from paramagnet.reproduction.paper_tables import (
 )
 from paramagnet.reproduction.wording import LONG_RUN, describe_spec, is_about_draws
 from paramagnet.sweeps.curves import draw_learning_curves
-from paramagnet.sweeps.groups import BETA_MAX, RIVALS, Runs, Setting, group_runs, summarize_trials, values_at
+from paramagnet.sweeps.groups import (
+    BETA_MAX,
+    RIVALS,
+    Runs,
+    Setting,
+    group_runs,
+    setting_of,
+    summarize_trials,
+    values_at,
+)
 from paramagnet.sweeps.results_table import Column, ResultsTable, make_table
 from paramagnet.sweeps.sheet import Line, Sheet, plain_sheet, std_text
 from paramagnet.sweeps.store import RunRecord
@@ -75,9 +86,11 @@ def _verdict_words(verdict: Verdict) -> str:
         words += f" {len(verdict.misprints)} cells are misprints in the paper and are left out."
     if verdict.table.dataset == "toy":
         words += (
-            f" The spread over {verdict.n_datasets} draws of the data is allowed for."
-            if verdict.n_datasets
-            else " There are no runs on other draws of the data, so nothing is allowed for the paper's draw."
+            f" What the draw of the data changes, by {verdict.n_draws} draws of the data times "
+            f"{verdict.n_weights} of the weights, is allowed for."
+            if verdict.n_draws
+            else " There are no runs that cross draws of the data with draws of the weights, so nothing is "
+            "allowed for the paper's draw."
         )
     few = sum(comparison.n_trials < FEWEST_TRIALS for comparison in verdict.comparisons)
     if few:
@@ -123,35 +136,47 @@ def _rank_sheet(verdict: Verdict, table: ResultsTable) -> Sheet:
     return Sheet(f"{table.key}_ranks", title, "", sheet.columns, rows, sheet.groups)
 
 
-def draws_section(records: Sequence[RunRecord]) -> list[Section]:
-    """Whether the paper drew its toy data once or in every trial, by the spread over trials."""
-    draws = group_runs(record for record in records if is_about_draws(record.sweep))
-    rows = []
-    for table in (table for table in PAPER_TABLES if table.dataset == "toy"):
-        runs = group_runs(record for record in records if record.table == table.key)
-        for (start, column), cell in paper_cells(table.key).items():
-            if start != BETA_MAX or column.epoch != max(find_spec(table.sweep).measurement.epochs):
-                continue
-            once = summarize_trials(
-                values_at(runs.get(column.setting, {}).get(start, ()), column.epoch).values()
-            )
-            anew = summarize_trials(
-                values_at(draws.get(column.setting, {}).get(start, ()), column.epoch).values()
-            )
-            if anew.n_finite > 1:
-                texts = [std_text(spread) for spread in (cell.std, once.std, anew.std)]
-                rows.append((f"{table.number}", column.setting.label, *texts, f"{anew.n_finite}"))
+def draws_section(records: Sequence[RunRecord], verdicts: Sequence[Verdict]) -> list[Section]:
+    """Whether the paper drew its toy data once or in every trial, and what the draw changes."""
+    rows, medians = [], []
+    for verdict in (verdict for verdict in verdicts if verdict.n_draws):
+        levels, differences = _components_of(records, verdict)
+        runs = group_runs(record for record in records if record.table == verdict.table.key)
+        for (start, column), cell in paper_cells(verdict.table.key).items():
+            if start == BETA_MAX and column.epoch == max(rank.column.epoch for rank in verdict.ranks):
+                once = summarize_trials(values_at(runs[column.setting][start], column.epoch).values())
+                spreads = (cell.std, once.std, levels[start, column].total_spread)
+                texts = [std_text(spread) for spread in spreads]
+                rows.append((f"{verdict.table.number}", column.setting.label, *texts))
+        parts = [differences[c.start, c.column] for c in verdict.comparisons]
+        squares = ([getattr(part, name) for part in parts] for name in ("draws", "weights", "interaction"))
+        texts = [std_text(median(math.sqrt(max(0.0, square)) for square in group)) for group in squares]
+        medians.append((f"{verdict.table.number}", f"{len(parts)}", *texts))
     if not rows:
         return []
     words = Paragraph(
         "The paper does not say whether the toy data were drawn once for all trials or anew in each. The "
-        "spread of the log-likelihood over trials tells the two apart: the paper's is to be compared with "
-        "ours on one draw, and with ours on several."
+        "standard deviation of the log-likelihood over trials tells the two apart: the paper's is to be "
+        "compared with ours on one draw, and with what ours would be if the data were drawn anew each time."
     )
-    heading = ("Table", "setting", "paper", "ours, one draw", "ours, several draws", "trials over draws")
+    heading = ("Table", "setting", "paper", "ours, one draw", "ours, drawn anew")
     title = "Standard deviation over trials, β_max, after the last epoch"
     sheet = plain_sheet("draws", title, heading, rows)
-    return [Section("The toy data: drawn once, or in every trial?", (words, sheet))]
+    heading = ("Table", "differences", "draw of the data", "weights", "interaction")
+    title = "Standard deviation of a difference to β_max by its cause, median over the cells of a table"
+    note = (
+        "From the mean squares of a crossed design. The draw of the data enters the comparison; weights and "
+        "interaction average out over trials, and what is left of them is in the standard errors."
+    )
+    causes = plain_sheet("components", title, heading, medians, (note,))
+    return [Section("The toy data: drawn once, or in every trial?", (words, sheet, causes))]
+
+
+def _components_of(records: Sequence[RunRecord], verdict: Verdict) -> tuple[Draws, Draws]:
+    """Variance components of the log-likelihoods of a table, and of their differences to beta_max."""
+    settings = {comparison.column.setting for comparison in verdict.comparisons}
+    part = [r for r in records if is_about_draws(r.sweep) and setting_of(r) in settings]
+    return level_components(part, verdict.n_draws), draw_components(part, verdict.n_draws)
 
 
 def figure_sections(records: Sequence[RunRecord]) -> list[Section]:

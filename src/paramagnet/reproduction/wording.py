@@ -23,11 +23,11 @@ from paramagnet.theory.scale import beta_max, find_beta_max
 
 AGREEMENT_RULE = (
     "How cells are compared: the difference of a cell to the β_max row of its column, ours against the "
-    "paper's. They agree where they are no further apart than twice the combined standard error (ours over "
-    "the trials that both cells share, the paper's from its standard deviations and its number of trials), "
-    "plus 0.01 for the rounding of printed numbers, plus, for the toy data, which the paper drew once, twice "
-    "the spread of that difference over other draws of the data. With fewer than three trials of ours the "
-    "paper's standard deviations stand for ours."
+    "paper's. They agree where they are no further apart than twice the combined standard error, plus 0.01 "
+    "for the rounding of printed numbers. The error has our part, over the trials that both cells share; the "
+    "paper's, from its standard deviations and its number of trials; and, for the toy data, which the paper "
+    "and we drew once each, the standard deviation that the draw alone causes, for either draw. The squares "
+    "add up. With fewer than three trials of ours the paper's standard deviations stand for ours."
 )
 LONG_RUN = "drybean_long"
 _SETS = {"toy": "the toy data", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
