@@ -197,7 +197,7 @@ def test_going_on_with_another_order_of_sums_is_said(tmp_path):
     old = {name: value for name, value in state.settings.items() if name != "sums"}
     state.settings.clear()
     state.settings.update(old)
-    with pytest.warns(OrderOfSumsWarning, match="lookup-1, now lookup-2"):
+    with pytest.warns(OrderOfSumsWarning, match="lookup-1, now lookup-3"):
         assert len(states(state, gradient, n=2)) == 2
     exact = pm.train(rbm, data(rbm), epochs=1, rng=0).state
     assert "sums" not in exact.settings

@@ -14,7 +14,7 @@ from paramagnet.learning.gradients.base import Gradient, Particles
 from paramagnet.sampling.int16 import INT16, order_of_sums
 from paramagnet.sampling.layer import SampledLayer, make_layer
 
-ORDER_OF_SUMS = "lookup-2"  # changes whenever the last bits of sampled runs do
+ORDER_OF_SUMS = "lookup-3"  # changes whenever the last bits of sampled runs do
 FUSED_STEPS = 8  # sweeps of an update from which changed rows may pay
 CHAIN_SWEEPS_IN_INT16 = 2000  # chains times sweeps of an update from which int16 tables are worth making
 BLOCK_ELEMENTS = 1 << 20  # numbers of the data that are checked at a time

@@ -5,8 +5,10 @@ gradient:
 
     fields   = [batch; chains] w               of the hidden units, batch and chains at once
     sweeps   : h from the chains' fields, v from h w^T, fields of v        (`n_steps` times)
-    gradient = [batch; chains]^T [E[h | batch] / B; -E[h | chains] / C]
+    gradient = [batch; chains]^T [C/D E[h | batch]; -B/D E[h | chains]] D/(B C)
 
+B points, C chains, and D their greatest common divisor: with whole numbers as factors the gradient of units
+that never change is zero, not the rounding of 1/B and 1/C, which Adam would turn into whole steps.
 States have two values in all of them, so all are looked up (`paramagnet.kernels.lookup`): their sums do not
 depend on how rows are shared between threads. A pass over the parameters then makes the step of the optimizer
 and writes parameters and slots in float64, and the weights once more in float32 for the next update
@@ -106,6 +108,7 @@ class _Plan:
     codes_across: npt.NDArray[np.uint16]
     slices: list[_Slice]
     norms: FloatArray
+    scale: float  # of the gradient
 
 
 class SampledUpdate:
@@ -165,6 +168,8 @@ class SampledUpdate:
         assert isinstance(chains, Chains)
         moved = self._sample(parameters, chains, chosen, plan)
         sum_rows(plan.states, plan.factors, plan.means, self._slope_v, self._slope_h)
+        self._slope_v *= plan.scale
+        self._slope_h *= plan.scale
         rule = fused_rule(self._optimizer, optimizer_state.n_steps)
         if rule is None:
             return self._step_by(parameters, optimizer_state, moved, plan, rate)
@@ -304,6 +309,7 @@ class SampledUpdate:
         fill_codes_across(plan.states, first, last, self._middle(self._visible), plan.codes_across)
         everything = (0, last - first, 0, 0)
         multiply_codes(part.codes, everything, plan.means, False, self._visible.levels, room[0], gradient)
+        gradient *= np.float32(plan.scale)
         return gradient
 
     def _step(
@@ -383,7 +389,9 @@ class SampledUpdate:
         """The views of the buffers for batches of ``n_points``."""
         n_chains = self._particles.n_chains or n_points
         n_rows, n_parts = n_points + n_chains, self._n_threads
-        factors = np.repeat(np.array([1.0 / n_points, -1.0 / n_chains], np.float32), [n_points, n_chains])
+        divisor = math.gcd(n_points, n_chains)
+        shares = np.array([n_chains // divisor, -(n_points // divisor)], np.float32)
+        factors, scale = np.repeat(shares, [n_points, n_chains]), divisor / (n_points * n_chains)
         parts = []
         for k in range(n_parts):
             points = slice(n_points * k // n_parts, n_points * (k + 1) // n_parts)
@@ -408,7 +416,7 @@ class SampledUpdate:
             for units, row in zip(itertools.pairwise(borders), norms, strict=True)
         ]
         states, means = self._states[:n_rows], self._means[:n_rows]
-        return _Plan(states, means, factors, states[n_points:], parts, codes, slices, norms)
+        return _Plan(states, means, factors, states[n_points:], parts, codes, slices, norms, scale)
 
     def _share(self, work: Callable[[int], None], count: int) -> None:
         """Call ``work`` for all parts or slices."""
