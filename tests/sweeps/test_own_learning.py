@@ -88,7 +88,7 @@ def test_digests_of_before_have_no_options():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('gradient = "cdd"', "`gradient` must be one of 'exact', 'pcd', 'cd', or .*, got 'cdd'"),
+        ('gradient = "cdd"', "`gradient` must be one of 'exact', 'pcd', 'cd', 'tempering', or .*, got 'cdd'"),
         ('optimizer = "lbfgs"', "`optimizer` must be one of 'adam', 'sgd', or .*, got 'lbfgs'"),
         ('gradient = "no_module:A"', "`gradient` = 'no_module:A' must name a module that can be imported"),
         ('gradient = "cd"\nn_chains = 5', "`n_chains` is not a setting of the gradient 'cd'; it has n_steps"),
