@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Ladder:
     visible_bias: FloatArray
     hidden_bias: FloatArray
 
-    @property
+    @cached_property
     def shared(self) -> bool:
         """Whether the machines share their weights, but for the scale."""
         return len(self.layers) == 1
@@ -225,6 +226,8 @@ class _LadderBlock:
         self.shifts = [
             [ladder.shift(i, side).astype(np.float32) for i in range(n_machines)] for side in (0, 1)
         ]
+        self.wide_shifts = np.stack([ladder.shift(i, 1) for i in range(n_machines)])
+        self.bias_steps = np.diff(ladder.visible_bias, axis=0).astype(np.float32)
         self.accepted, self.tried, self.trips = np.zeros(n_machines - 1), np.zeros(n_machines - 1), 0
 
     def run(self, start: int, n_rounds: int, clamp: Clamp | None) -> None:
@@ -295,30 +298,25 @@ class _LadderBlock:
         """``D = F_i - F_{i+1}`` of visible states, but for a constant; ``fields`` are theirs on both
         machines.
         """
-        ladder = self.ladder
-        bias = ladder.visible_bias[i + 1] - ladder.visible_bias[i]
-        result: FloatArray = (states @ bias.astype(np.float32)).astype(np.float64)
+        ladder, hidden = self.ladder, self.ladder.of(i)[1]
+        result: FloatArray = (states @ self.bias_steps[i]).astype(np.float64)
         address = (self.seed, self.first, 0, SWAP)  # the drawn states are not used
-        ends = tuple(zip((i, i + 1), fields, (-1.0, 1.0), strict=True))
-        if ladder.of(i)[1].lists_changes and ladder.shared:
-            now, then = (float(ladder.scales[k]) for k in (i, i + 1))
-            shifts = np.stack((ladder.shift(i, 1), ladder.shift(i + 1, 1)))
-            ladder.of(i)[1].draw_and_weigh(now, then, shifts, fields[0], address, spare, result)
-        elif ladder.of(i)[1].lists_changes:
-            for k, own, sign in ends:  # from no field at all, which is the same constant for all states
-                shift, traces = ladder.shift(k, 1), np.zeros(len(states))
-                shifts = np.stack((np.zeros_like(shift), shift))
+        if hidden.lists_changes and ladder.shared:
+            now, then = float(ladder.scales[i]), float(ladder.scales[i + 1])
+            hidden.draw_and_weigh(now, then, self.wide_shifts[i : i + 2], fields[0], address, spare, result)
+            return result
+        for k, own, sign in zip((i, i + 1), fields, (-1.0, 1.0), strict=True):
+            visible_unit, hidden_unit = ladder.units[0 if ladder.shared else k]
+            if hidden.lists_changes:  # from no field at all, which is the same constant for all states
+                traces, shifts = np.zeros(len(states)), np.zeros((2, own.shape[1]))
+                shifts[1] = self.wide_shifts[k]
                 ladder.of(k)[1].draw_and_weigh(0.0, 1.0, shifts, own, address, spare, traces)
-                result += sign * traces
-        else:
-            for k, own, sign in ends:
-                unit = ladder.units[0 if ladder.shared else k][1]
-                result += sign * unit.sum_log_trace(
-                    ladder.scales[k] * own.astype(np.float64) + ladder.hidden_bias[k]
-                )
-        if not ladder.shared and ladder.units[i][0].parameters:  # else the machines share p0 of visible units
-            for k, _, sign in ends:
-                result += sign * np.asarray(ladder.units[k][0].log_base(states.astype(np.float64)))
+            else:
+                wide = ladder.scales[k] * own.astype(np.float64) + ladder.hidden_bias[k]
+                traces = hidden_unit.sum_log_trace(wide)
+            if visible_unit.parameters and not ladder.shared:  # else the machines share p0
+                traces = traces + visible_unit.log_base(states.astype(np.float64))
+            result += sign * traces
         return result
 
 
