@@ -227,7 +227,7 @@ class _LadderBlock:
             [ladder.shift(i, side).astype(np.float32) for i in range(n_machines)] for side in (0, 1)
         ]
         self.wide_shifts = np.stack([ladder.shift(i, 1) for i in range(n_machines)])
-        self.bias_steps = np.diff(ladder.visible_bias, axis=0).astype(np.float32)
+        self.bias_steps = np.diff(ladder.visible_bias, axis=0)
         self.accepted, self.tried, self.trips = np.zeros(n_machines - 1), np.zeros(n_machines - 1), 0
 
     def run(self, start: int, n_rounds: int, clamp: Clamp | None) -> None:
@@ -299,7 +299,7 @@ class _LadderBlock:
         machines.
         """
         ladder, hidden = self.ladder, self.ladder.of(i)[1]
-        result: FloatArray = (states @ self.bias_steps[i]).astype(np.float64)
+        result: FloatArray = np.einsum("ij,j->i", states, self.bias_steps[i], dtype=np.float64)
         address = (self.seed, self.first, 0, SWAP)  # the drawn states are not used
         if hidden.lists_changes and ladder.shared:
             now, then = float(ladder.scales[i]), float(ladder.scales[i + 1])
