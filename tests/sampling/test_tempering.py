@@ -1,7 +1,10 @@
 """Tempering: swaps in detailed balance, the distribution of the machine, replicas placed, hostile input."""
 
 import functools
+import importlib
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -205,6 +208,24 @@ def test_a_million_states_are_those_of_the_machine(wrong, monkeypatch):
         rbm, scaled_ladder(rbm, np.zeros(6), np.linspace(0.0, 1.0, 3)), 2000, 500, 100
     )
     assert found > 5.0 * independent if wrong else found < 2.0 * independent
+
+
+@pytest.mark.slow
+def test_digits_change_class_three_times_as_often_as_by_gibbs_sampling(monkeypatch):
+    """Per machine-sweep, on digits 0 and 1; benchmarks/data/tempering.json has the figures of longer runs."""
+    pytest.importorskip("sklearn")
+    folder = Path(__file__).resolve().parents[2] / "benchmarks"
+    monkeypatch.syspath_prepend(folder)
+    found = importlib.import_module("tempering").measure(10_000)
+    assert -12.1 < found["log_likelihood"] < -11.9
+    for name in ("gibbs", "energy", "weights", "trajectory"):
+        assert abs(found[name]["share_of_ones"] - found["share_of_ones"]) < 0.05
+    for name in ("weights", "trajectory"):
+        assert found[name]["switches"] > 3.0 * found["gibbs"]["switches"]
+        assert found[name]["sweeps_per_draw"] < found["gibbs"]["sweeps_per_draw"]
+    recorded = json.loads((folder / "data" / "tempering.json").read_text(encoding="utf-8"))["results"]
+    for name in ("gibbs", "energy", "weights", "trajectory"):
+        assert abs(found[name]["switches"] / recorded[name]["switches"] - 1.0) < 0.2
 
 
 @pytest.mark.parametrize(("visible", "hidden"), [("gaussian", "spin"), ("bit", "gaussian"), ("spin", "spin")])
