@@ -42,6 +42,18 @@ def test_contrastive_divergence_in_a_specification():
     assert record.log_likelihood != execute(longer).log_likelihood
 
 
+def test_tempering_in_a_specification():
+    """Its settings are keys; `n_replicas` is a number or a word."""
+    settings = '"tempering"\nn_chains = 20\nn_relax = 8\npath = "energy"\nn_replicas = 3'
+    run = first(CD.replace('"cd"', settings))
+    wanted = pm.Tempering(20, path="energy", n_replicas=3, n_relax=8, n_threads=1)
+    assert run.learning.make_gradient() == wanted
+    auto = first(CD.replace('"cd"', settings.replace("n_replicas = 3", 'n_replicas = "auto"')))
+    assert auto.learning.make_gradient() == replace(wanted, n_replicas="auto")
+    assert auto.digest != run.digest
+    assert all(np.isfinite(execute(run).log_likelihood))
+
+
 def test_classes_of_ones_own_in_a_specification():
     run = first(OWN)
     assert run.learning.make_gradient() == RestartedChains(n_steps=3, period=4)
