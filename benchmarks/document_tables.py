@@ -186,6 +186,25 @@ def chains_cost() -> str:
     return markdown(["PCD update, 784 x 500", "time"], rows, numbers=True)
 
 
+def tempering() -> str:
+    """Choosing: how often chains change between two modes."""
+    result = record("tempering")
+    names = {
+        "gibbs": "Gibbs sampling",
+        "weights": "tempering, weights",
+        "energy": "tempering, energy",
+        "trajectory": "tempering, trajectory",
+    }
+    rows = []
+    for key, name in names.items():
+        row = result[key]
+        trips = f"{row['round_trips']:.1f}" if "round_trips" in row else ""
+        cells = [f"{row['switches']:.1f}", f"{row['sweeps_per_draw']:.0f}", trips]
+        rows.append([name, str(row["machines"]), *cells, f"{row['share_of_ones']:.3f}"])
+    head = ["method", "machines", "class switches", "machine-sweeps per draw", "round trips", "share of ones"]
+    return markdown(head, rows, numbers=True)
+
+
 def temperatures() -> str:
     """Choosing: errors of ln Z against the number of temperatures."""
     trained = record("likelihood")["methods"]["machines"]
@@ -361,6 +380,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers-speed": peers_speed,
     "exact-cost": exact_cost,
     "chains-cost": chains_cost,
+    "tempering": tempering,
     "temperatures": temperatures,
     "schemes": schemes,
     "gains": gains,

@@ -156,12 +156,19 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     yield Call("estimate_log_partition in reverse", pm.estimate_log_partition, reverse)
     gibbs = {
         "rbm": m, "n_samples": n, "n_steps": ("count", 3), "start": ("states?", SPINS),
-        "clamp": ("clamp?", None), "rng": rng, **chains,
+        "clamp": ("clamp?", None), "method": ("choice", "gibbs"), "path": ("choice", "weights"),
+        "base": ("nothing", None), "trajectory": ("nothing", None), "n_replicas": ("choice", "auto"),
+        "acceptance": ("real", 0.3), "rng": rng, **chains,
     }  # fmt: skip
     yield Call("sample", pm.sample, gibbs, {"n_samples": ("start",)})
+    tempered = {**gibbs, "method": ("choice", "tempering"), "n_replicas": ("count", 2)}
+    tempered |= {"base": ("states?", SPINS)}
+    yield Call("sample, tempered", pm.sample, tempered, {"n_samples": ("start",), "path": ("base",)}, True)
     yield Call("Exact", pm.Exact, options)
     counts = {"n_chains": ("count", 10), "n_steps": ("count", 1), "n_relax": ("count", 1)}
     yield Call("PCD", pm.PCD, {**counts, "n_threads": ("count?", None)})
+    ladder = {"path": ("choice", "weights"), "n_replicas": ("count", 2), "acceptance": ("real", 0.3)}
+    yield Call("Tempering", pm.Tempering, {**counts, **ladder, "n_threads": ("count?", None)})
     policy = {"method": ("choice", "mais"), "seconds": ("real", 1.0), "n_samples": ("count", 2)}
     policy |= {
         "n_temperatures": ("count", 2),

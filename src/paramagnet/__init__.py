@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.gradients.contrastive import CD as CD
     from paramagnet.learning.gradients.persistent import PCD as PCD
     from paramagnet.learning.gradients.summed import Exact as Exact
+    from paramagnet.learning.gradients.tempered import Tempering as Tempering
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.loop import DivergenceError as DivergenceError
     from paramagnet.learning.optimizers import SGD as SGD
@@ -80,6 +81,7 @@ _MODULE_OF = {
     "Exact": "learning.gradients.summed",
     "PCD": "learning.gradients.persistent",
     "CD": "learning.gradients.contrastive",
+    "Tempering": "learning.gradients.tempered",
     "Gradient": "learning.gradients.base",
     "Adam": "learning.optimizers",
     "SGD": "learning.optimizers",

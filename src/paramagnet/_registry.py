@@ -167,7 +167,7 @@ def read_setting(text: str, parameter: inspect.Parameter, flag: str) -> Any:
             raise ValueError(f"`{flag}` must be true or false, got {text!r}.")
         return _WORDS[text.lower()]
     if "str" in words:
-        return text
+        return int(text) if "int" in words and re.fullmatch(r"[+-]?\d+", text) else text
     for kind, article in ((int, "an integer"), (float, "a number")):
         if kind.__name__ in words and not (kind is int and "float" in words):
             try:

@@ -16,10 +16,10 @@ from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
 
 
 def test_names_are_those_of_the_public_classes():
-    assert GRADIENTS.names == ("exact", "pcd", "cd")
+    assert GRADIENTS.names == ("exact", "pcd", "cd", "tempering")
     assert OPTIMIZERS.names == ("adam", "sgd")
     found = [GRADIENTS.find(name, "gradient") for name in GRADIENTS.names]
-    assert found == [pm.Exact, pm.PCD, pm.CD]
+    assert found == [pm.Exact, pm.PCD, pm.CD, pm.Tempering]
     assert [OPTIMIZERS.find(name, "optimizer") for name in OPTIMIZERS.names] == [pm.Adam, pm.SGD]
 
 
@@ -58,7 +58,7 @@ def test_objects_are_made_with_their_settings():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cdd", "`gradient` must be one of 'exact', 'pcd', 'cd', or 'package.module:Name' .*, got 'cdd'"),
+        ("cdd", "`gradient` must be one of 'exact', 'pcd', 'cd', .*, or 'package.module:Name' .*, got 'cdd'"),
         (3, "`gradient` must be one of .*, got 3"),
         ("no_such_module:Name", "`gradient` = 'no_such_module:Name' must name a module that can be imported"),
         ("own_classes:Nothing", "`gradient` must name a class of own_classes, which has no 'Nothing'"),

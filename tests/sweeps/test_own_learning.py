@@ -42,6 +42,18 @@ def test_contrastive_divergence_in_a_specification():
     assert record.log_likelihood != execute(longer).log_likelihood
 
 
+def test_tempering_in_a_specification():
+    """Its settings are keys; `n_replicas` is a number or a word."""
+    settings = '"tempering"\nn_chains = 20\nn_relax = 8\npath = "energy"\nn_replicas = 3'
+    run = first(CD.replace('"cd"', settings))
+    wanted = pm.Tempering(20, path="energy", n_replicas=3, n_relax=8, n_threads=1)
+    assert run.learning.make_gradient() == wanted
+    auto = first(CD.replace('"cd"', settings.replace("n_replicas = 3", 'n_replicas = "auto"')))
+    assert auto.learning.make_gradient() == replace(wanted, n_replicas="auto")
+    assert auto.digest != run.digest
+    assert all(np.isfinite(execute(run).log_likelihood))
+
+
 def test_classes_of_ones_own_in_a_specification():
     run = first(OWN)
     assert run.learning.make_gradient() == RestartedChains(n_steps=3, period=4)
@@ -88,7 +100,7 @@ def test_digests_of_before_have_no_options():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('gradient = "cdd"', "`gradient` must be one of 'exact', 'pcd', 'cd', or .*, got 'cdd'"),
+        ('gradient = "cdd"', "`gradient` must be one of 'exact', 'pcd', 'cd', 'tempering', or .*, got 'cdd'"),
         ('optimizer = "lbfgs"', "`optimizer` must be one of 'adam', 'sgd', or .*, got 'lbfgs'"),
         ('gradient = "no_module:A"', "`gradient` = 'no_module:A' must name a module that can be imported"),
         ('gradient = "cd"\nn_chains = 5', "`n_chains` is not a setting of the gradient 'cd'; it has n_steps"),

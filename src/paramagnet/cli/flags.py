@@ -81,6 +81,8 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
             flag = f"{_CONVERT} {'--header' if value == '=True' else '--no-header'}"
         if flag is not None:
             return f"`{flag}`"
+        if name == "path" and message.startswith(" must be '", match.end()):
+            return "`--path`"  # one of several texts: a setting of tempering, and no file
         if name == "path":
             return "The file" if match.start() == 0 else "the file"
         return match[0]

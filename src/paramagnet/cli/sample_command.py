@@ -6,7 +6,7 @@ import io
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from paramagnet.rbm import RBM
     from paramagnet.units import FloatArray
 
+_METHODS = ("auto", "exact", "gibbs", "tempering", "trajectory")
 _ARRAYS = (".npy", ".npz", ".csv")
 _SAMPLES, _COMPLETIONS = 100, 9  # unless told otherwise
 _MOST_IMAGES = 10_000
@@ -32,11 +33,22 @@ def sample(
         int | None,
         typer.Option(help="How many states to draw; 100 if not given. With --clamp, of each row; 9."),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact or gibbs.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, exact, gibbs, tempering or trajectory.")] = "auto",
     steps: Annotated[int, typer.Option(help="Gibbs sweeps, where samples are not exact.")] = 1000,
     clamp: Annotated[
         Path | None,
         typer.Option(help="Values to hold fixed, a state per row; missing cells or NaN are free."),
+    ] = None,
+    scaled: Annotated[
+        str, typer.Option("--path", help="What tempering scales: weights or energy.")
+    ] = "weights",
+    base: Annotated[
+        Path | None,
+        typer.Option(help="Data whose means tempering starts from; those of a pilot run if not given."),
+    ] = None,
+    trajectory: Annotated[
+        list[Path] | None,
+        typer.Option(help="A machine or a checkpoint of the training run; repeat it, the earliest first."),
     ] = None,
     shape: Annotated[
         str | None, typer.Option(help="Of an image: HEIGHTxWIDTH; a square if not given.")
@@ -46,7 +58,8 @@ def sample(
 ) -> None:
     """Draw independent visible states from a machine: exactly where affordable, else by Gibbs sampling.
 
-    Gibbs chains start at random; whether --steps are enough depends on the machine.
+    Gibbs chains start at random; whether --steps are enough depends on the machine. For machines with several
+    modes use --method tempering, or --method trajectory with machines or checkpoints of the training run.
 
     --out samples.png draws them as images, if the visible units fill a square or with --shape.
 
@@ -61,7 +74,6 @@ def sample(
     from paramagnet.exact.sums import sample_exact
     from paramagnet.plots import FORMATS, check_figure_path
     from paramagnet.rbm import RBM
-    from paramagnet.sampling import chains as gibbs
 
     images = tuple(f".{name}" for name in FORMATS)
     drawn = out.suffix.lower() in images
@@ -75,10 +87,15 @@ def sample(
         raise ValueError(f"`--shape` and `--columns` are for images; `--out` is {str(out)!r}.")
     if columns is not None and columns < 1:
         raise ValueError(f"`--columns` must be a positive integer, got {columns}.")
-    if method not in ("auto", "exact", "gibbs"):
-        raise ValueError(f"`--method` must be auto, exact or gibbs, got {method!r}.")
+    if method not in _METHODS:
+        raise ValueError(f"`--method` must be one of {', '.join(_METHODS)}, got {method!r}.")
     if method == "exact" and clamp is not None:
         raise ValueError("`--clamp` needs `--method gibbs`: exact samples are of all units.")
+    if trajectory and method != "trajectory":
+        raise ValueError(f"`--trajectory` needs `--method trajectory`, got {method!r}.")
+    for flag, given in (("--base", base is not None), ("--path", scaled != "weights")):
+        if given and method != "tempering":
+            raise ValueError(f"`{flag}` needs `--method tempering`, got {method!r}.")
     rbm, n_threads = RBM.load(model), count_cores()
     image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
     held = None if clamp is None else _read_clamp(clamp, rbm)
@@ -90,28 +107,56 @@ def sample(
             "Write numbers instead, for example `--out samples.npz`."
         )
     with interruptible(lambda: AGAIN):
-        if clamp is None and _affordable(rbm, method, n_threads):
+        if method in ("auto", "exact") and clamp is None and _affordable(rbm, method, n_threads):
             with Bar("enumeration") as bar:
                 states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
             how = "exact samples"
         else:
             fixed = None if held is None else np.repeat(held, n_samples, axis=0)
-            with Bar("Gibbs sweeps") as bar:
-                states = gibbs.sample(
-                    rbm,
-                    n_samples if fixed is None else len(fixed),
-                    n_steps=steps,
-                    clamp=fixed,
-                    rng=seed,
-                    progress=bar.show,
-                )
-            how = f"samples after {steps} Gibbs sweeps from random states"
+            count = n_samples if fixed is None else len(fixed)
+            options = {"path": scaled, "base": base, "trajectory": trajectory}
+            states, how = _draw_states(rbm, count, method, steps, fixed, seed, options)
         if drawn:
             _draw(out, states, held, image_shape, columns)
         else:
             _write(out, states, whole=all(value.is_integer() for value in rbm.visible.values or (math.nan,)))
     of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
     typer.echo(f"{len(states)} {how}{of_each}: {out}")
+
+
+def _draw_states(
+    rbm: RBM,
+    n_samples: int,
+    method: str,
+    steps: int,
+    clamp: FloatArray | None,
+    seed: int | None,
+    options: dict[str, Any],
+) -> tuple[FloatArray, str]:
+    """States by Markov chains, and how they were made, in words."""
+    from paramagnet.cli.console import Bar
+    from paramagnet.sampling.chains import sample
+    from paramagnet.sampling.tempering import ACCEPTANCE, check_options, temper
+
+    common: dict[str, Any] = {"n_steps": steps, "clamp": clamp, "rng": seed}
+    if method not in ("tempering", "trajectory"):
+        with Bar("Gibbs sweeps") as bar:
+            states = sample(rbm, n_samples, progress=bar.show, **common)
+        return states, f"samples after {steps} Gibbs sweeps from random states"
+    base = None if options["base"] is None else _read_base(options["base"], rbm)
+    files: list[Path] | None = options["trajectory"]
+    machines = None if files is None else [_load_machine(file) for file in files]
+    own = check_options(method, options["path"], base, machines, "auto", ACCEPTANCE)
+    with Bar("rounds of tempering") as bar:
+        found = temper(rbm, n_samples, progress=bar.show, **common, **(own or {}))
+    return found.states, f"samples after {steps} rounds of tempering ({found})"
+
+
+def _load_machine(path: Path) -> RBM:
+    """The machine in a file; that of a checkpoint, where ".checkpoint" is a part of the name."""
+    from paramagnet.learning.state import load_checkpoint
+
+    return load_checkpoint(path).rbm if ".checkpoint" in path.suffixes else RBM.load(path)
 
 
 def as_image_shape(shape: str | None, n_visible: int) -> tuple[int, int]:
@@ -156,6 +201,14 @@ def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
 
 
 def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
+    return _read_states(path, rbm, "--clamp")
+
+
+def _read_base(path: Path, rbm: RBM) -> FloatArray:
+    return _read_states(path, rbm, "--base")
+
+
+def _read_states(path: Path, rbm: RBM, flag: str) -> FloatArray:
     import numpy as np
 
     from paramagnet.data.files import read_table
@@ -163,7 +216,7 @@ def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
     values = np.asarray(read_table(path, label=False).data, dtype=np.float64)
     if values.shape[1] != rbm.n_visible:
         raise ValueError(
-            f"`--clamp` must have {rbm.n_visible} columns, one per visible unit, got {values.shape[1]}: "
+            f"`{flag}` must have {rbm.n_visible} columns, one per visible unit, got {values.shape[1]}: "
             f"{path}."
         )
     return as_levels(values, path, rbm.visible.name)

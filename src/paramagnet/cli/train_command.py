@@ -52,13 +52,16 @@ def train(
     ] = "layer-correlation",
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
-        str | None, typer.Option(help="exact, pcd, cd, or package.module:Name for a class of yours.")
+        str | None,
+        typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
-    chains: Annotated[int | None, typer.Option(help="Chains of pcd; if not given, 1000.")] = None,
+    chains: Annotated[
+        int | None, typer.Option(help="Chains; if not given, 1000 of pcd, 100 of tempering.")
+    ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Gibbs sweeps before an update; if not given, 40 of pcd, 1 of cd.")
+        int | None, typer.Option(help="Gibbs sweeps before an update; if not given, 40 of pcd, else 1.")
     ] = None,
     threads: Annotated[
         int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
@@ -92,8 +95,9 @@ def train(
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
-    Every other setting of a gradient, an optimizer or a scheme is a flag with its name: --n-relax of pcd;
-    --beta1, --beta2, --epsilon of adam; and the fields of a class of yours.
+    Every other setting of a gradient, an optimizer or a scheme is a flag with its name: --n-relax of pcd and
+    tempering; --path, --n-replicas, --acceptance of tempering; --beta1, --beta2, --epsilon of adam; and the
+    fields of a class of yours.
 
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
     SIGTERM, a crash).

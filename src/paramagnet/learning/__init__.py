@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.gradients.persistent import PCD as PCD
     from paramagnet.learning.gradients.summed import Exact as Exact
     from paramagnet.learning.gradients.summed import exact_gradient as exact_gradient
+    from paramagnet.learning.gradients.tempered import Tempering as Tempering
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.loop import DivergenceError as DivergenceError
     from paramagnet.learning.optimizers import SGD as SGD
@@ -43,6 +44,7 @@ _MODULE_OF = {
     "Exact": "gradients.summed",
     "PCD": "gradients.persistent",
     "CD": "gradients.contrastive",
+    "Tempering": "gradients.tempered",
     "Gradient": "gradients.base",
     "exact_gradient": "gradients.summed",
     "Adam": "optimizers",

@@ -20,6 +20,7 @@ GRADIENTS: Registry[Gradient] = Registry(
         "exact": f"{_HERE}.gradients.summed:Exact",
         "pcd": f"{_HERE}.gradients.persistent:PCD",
         "cd": f"{_HERE}.gradients.contrastive:CD",
+        "tempering": f"{_HERE}.gradients.tempered:Tempering",
     },
     base=f"{_HERE}.gradients.base:Gradient",
 )

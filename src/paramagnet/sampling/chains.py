@@ -215,6 +215,12 @@ def sample(
     n_steps: int = 1000,
     start: Any = None,
     clamp: Any = None,
+    method: str = "gibbs",
+    path: str = "weights",
+    base: Any = None,
+    trajectory: Any = None,
+    n_replicas: int | str = "auto",
+    acceptance: float = 0.3,
     rng: Rng = None,
     n_threads: int | None = None,
     progress: Progress | None = None,
@@ -237,6 +243,22 @@ def sample(
     clamp : array_like, optional
         Visible units to hold fixed: an array ``(n_visible,)`` or ``(n_samples, n_visible)`` with their
         values, NaN where a unit is free; for instance to complete an image.
+    method : str, default "gibbs"
+        "gibbs"; or, for machines with several modes, "tempering" and "trajectory": every chain swaps states
+        with companions on easier machines, scaled forms of ``rbm`` or the machines of ``trajectory``. The
+        options below are for these two; `paramagnet.sampling.tempering.temper` also reports the swaps.
+    path : str, default "weights"
+        "weights" or "energy": what is scaled along the ladder of machines, for "tempering".
+    base : array_like or RBM, optional
+        Of the path "weights", what gives its biases at the start: data ``(n_points, n_visible)``, means of
+        the visible units ``(n_visible,)``, or a machine that has these biases. None takes the means of a
+        pilot run.
+    trajectory : sequence of RBM or of TrainState, optional
+        The machines of the training run that led to ``rbm``, from the first one on, for "trajectory".
+    n_replicas : int or str, default "auto"
+        Number of machines on the ladder; "auto" takes as few as have the ``acceptance``.
+    acceptance : float, default 0.3
+        The share of swaps to be accepted, between 0 and 1.
     rng : int or numpy.random.Generator, optional
         Seed or generator.
     n_threads : int, optional
@@ -249,25 +271,19 @@ def sample(
     ndarray
         Visible states, ``(n_samples, n_visible)``.
     """
+    from paramagnet.sampling import tempering  # which imports this module
+
+    tempered = tempering.check_options(method, path, base, trajectory, n_replicas, acceptance)
+    if tempered is not None:
+        common = {"start": start, "clamp": clamp, "rng": rng, "n_threads": n_threads, "progress": progress}
+        return tempering.temper(rbm, n_samples, n_steps=n_steps, **common, **tempered).states
     n_samples = as_count(n_samples, "n_samples")
     n_steps = as_count(n_steps, "n_steps", minimum=0)
     n_threads = None if n_threads is None else as_threads(n_threads)
     as_callable(progress, "progress", "the fraction that is done")
-    _require_existence(as_rbm(rbm, "rbm"))
+    require_existence(as_rbm(rbm, "rbm"))
     require_memory(12 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
-    shape, generator = (n_samples, rbm.n_visible), as_generator(rng)
-    if start is None:
-        chains = Chains.start(rbm.visible, shape, generator)
-    else:
-        states = rbm.visible.as_states(start, "start", rbm.n_visible)
-        if len(states) != n_samples:
-            raise ValueError(
-                f"`start` must have one state for each of the {n_samples} samples, got {len(states)}."
-            )
-        chains = Chains.from_states(states, generator)
-    held = None if clamp is None else _as_clamp(clamp, shape, rbm.visible)
-    if held is not None:
-        chains = Chains.at(np.where(held[0], held[1], chains.visible), chains.seed)
+    chains, held = start_chains(rbm, n_samples, start, clamp, as_generator(rng))
     layers, left = layers_of(rbm), n_steps
     while left:
         n_sweeps = min(left, SWEEPS_AT_A_TIME)
@@ -278,15 +294,37 @@ def sample(
     return chains.visible.astype(np.float64)
 
 
-def _require_existence(rbm: RBM) -> None:
+def start_chains(
+    rbm: RBM, n_samples: int, start: Any, clamp: Any, rng: np.random.Generator
+) -> tuple[Chains, tuple[npt.NDArray[np.bool_], Float32Array] | None]:
+    """The chains of `sample` before their first sweep, and the units that are held fixed, as `run_sweeps`
+    wants them.
+    """
+    shape = (n_samples, rbm.n_visible)
+    if start is None:
+        chains = Chains.start(rbm.visible, shape, rng)
+    else:
+        states = rbm.visible.as_states(start, "start", rbm.n_visible)
+        if len(states) != n_samples:
+            raise ValueError(
+                f"`start` must have one state for each of the {n_samples} samples, got {len(states)}."
+            )
+        chains = Chains.from_states(states, rng)
+    held = None if clamp is None else _as_clamp(clamp, shape, rbm.visible)
+    if held is not None:
+        chains = Chains.at(np.where(held[0], held[1], chains.visible), chains.seed)
+    return chains, held
+
+
+def require_existence(rbm: RBM, argument: str = "rbm") -> None:
     """Two Gaussian layers are a normal distribution only while their coupling is weak enough."""
     if not (rbm.visible.bounded or rbm.hidden.bounded):
         coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(rbm.visible.tail * rbm.hidden.tail)
         if not coupling < 1.0:
             raise ValueError(
-                "`rbm` must be a distribution: with two Gaussian layers the largest singular value of its "
-                f"weights, times the deviations of the units, must be below 1, got {coupling:.4g}. Scale its "
-                "weights down."
+                f"`{argument}` must be a distribution: with two Gaussian layers the largest singular value "
+                f"of its weights, times the deviations of the units, must be below 1, got {coupling:.4g}. "
+                "Scale its weights down."
             )
 
 
