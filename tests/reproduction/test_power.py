@@ -10,7 +10,7 @@ import pytest
 from paramagnet.reproduction.agreement import judge_table
 from paramagnet.reproduction.paper import PAPER_TABLES
 from paramagnet.reproduction.paper_tables import paper_cells
-from paramagnet.reproduction.power import Ladder, plant_fault, plant_faults
+from paramagnet.reproduction.power import GainLadder, plant_fault, plant_faults
 from paramagnet.sweeps.groups import BETA_MAX, GAINS, Start, group_runs
 from paramagnet.sweeps.store import RunRecord
 
@@ -52,7 +52,7 @@ def parabola(gain, epoch):
 
 
 def test_ladder_goes_through_the_means_and_is_exact_for_a_parabola():
-    ladder = Ladder(runs_of(parabola), COLUMNS[0])
+    ladder = GainLadder(runs_of(parabola), COLUMNS[0])
     for gain in (*GAINS, 0.22, 0.8, 1.1, 3.0, 4.5):
         assert ladder(gain) == pytest.approx(parabola(gain, COLUMNS[0].epoch), abs=1e-9)
 
@@ -65,7 +65,7 @@ def test_a_planted_fault_is_predicted_from_runs_without_it(fault, factor):
     predicted = plant_fault(judge_table(TABLE, sound), sound, fault, factor)
     seen = judge_table(TABLE, runs_of(parabola, wrong))
     for column in COLUMNS:
-        ladder = Ladder(sound, column)
+        ladder = GainLadder(sound, column)
         for comparison in (c for c in seen.comparisons if c.column == column):
             gain = comparison.start.gain
             truth = parabola(gain, column.epoch) - parabola(1.0, column.epoch)

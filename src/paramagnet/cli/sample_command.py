@@ -155,6 +155,7 @@ def _draw_states(
 def _load_machine(path: Path) -> RBM:
     """The machine in a file; that of a checkpoint, where ".checkpoint" is a part of the name."""
     from paramagnet.learning.state import load_checkpoint
+    from paramagnet.rbm import RBM
 
     return load_checkpoint(path).rbm if ".checkpoint" in path.suffixes else RBM.load(path)
 

@@ -37,7 +37,7 @@ class Planted:
     n_compared: int
 
 
-class Ladder:
+class GainLadder:
     """The log-likelihood of a column as a function of the gain, through our means at the five gains."""
 
     def __init__(self, runs: Runs, column: Column) -> None:
@@ -83,7 +83,7 @@ def plant_fault(verdict: Verdict, runs: Runs, fault: str, factor: float) -> Plan
         raise ValueError(f"`fault` must be one of {', '.join(map(repr, FAULTS))}, got {fault!r}.")
     if not 0.0 < factor < math.inf:
         raise ValueError(f"`factor` must be positive and finite, got {factor!r}.")
-    ladders = {c.column: Ladder(runs, c.column) for c in verdict.comparisons}
+    ladders = {c.column: GainLadder(runs, c.column) for c in verdict.comparisons}
     moved = [
         _move(comparison, ladders[comparison.column], fault, factor)
         for comparison in verdict.comparisons
@@ -92,7 +92,7 @@ def plant_fault(verdict: Verdict, runs: Runs, fault: str, factor: float) -> Plan
     return Planted(fault, factor, sum(comparison.agrees for comparison in moved), len(moved))
 
 
-def _move(comparison: Comparison, ladder: Ladder, fault: str, factor: float) -> Comparison:
+def _move(comparison: Comparison, ladder: GainLadder, fault: str, factor: float) -> Comparison:
     return replace(comparison, ours=comparison.ours + ladder.change(comparison.start.gain, fault, factor))
 
 
