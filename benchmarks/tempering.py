@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 import paramagnet as pm
 from paramagnet.sampling.chains import Chains, run_sweeps
-from paramagnet.sampling.ladder import GainLadder, Replicas, run_rounds
+from paramagnet.sampling.ladder import Ladder, Replicas, run_rounds
 from paramagnet.sampling.layer import layers_of
 from paramagnet.sampling.placement import choose_machines, pilot_scales
 from paramagnet.units import FloatArray
@@ -63,20 +63,20 @@ def train_machines(points: FloatArray) -> list[pm.RBM]:
     return machines
 
 
-def make_ladders(machines: list[pm.RBM], points: FloatArray) -> dict[str, GainLadder]:
+def make_ladders(machines: list[pm.RBM], points: FloatArray) -> dict[str, Ladder]:
     """The three paths, with replicas placed for the same acceptance."""
     rbm, rng = machines[-1], np.random.default_rng(0)
     parameters = rbm.weights, rbm.visible_bias, rbm.hidden_bias
     ladders = {}
     for name, base in (("energy", np.zeros(64)), ("weights", rbm.visible.bias_from(points))):
         scales = pilot_scales(parameters, rbm.units, base, ACCEPTANCE, None, rng, None)
-        ladders[name] = GainLadder.scaled(parameters, rbm.units, scales, base)
-    ladders["trajectory"] = GainLadder.of_machines(choose_machines(machines, ACCEPTANCE, rng, None))
+        ladders[name] = Ladder.scaled(parameters, rbm.units, scales, base)
+    ladders["trajectory"] = Ladder.of_machines(choose_machines(machines, ACCEPTANCE, rng, None))
     return ladders
 
 
 def count_switches(
-    rbm: pm.RBM, ladder: GainLadder | None, classifier: LogisticRegression, machine_sweeps: int
+    rbm: pm.RBM, ladder: Ladder | None, classifier: LogisticRegression, machine_sweeps: int
 ) -> dict[str, Any]:
     """Class switches of chains on a ladder; without one, of Gibbs chains."""
     weights, bias = classifier.coef_[0].astype(np.float32), float(classifier.intercept_[0])
