@@ -181,11 +181,12 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     yield Call(
         "Schedule.__call__", pm.Schedule("linear", 0.1, end=0.0, n_updates=5), {"update": ("count", 1)}
     )
+    yield Call("Centring", pm.Centring, {"rate": ("real", 0.1), "factor": ("real?", None)})
     training = {
         "rbm": m, "data": data, "epochs": ("count", 1), "gradient": ("choice?", None),
         "optimizer": ("choice", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
         "evaluate": ("epochs", None), "validation": ("states?", None), "device": ("choice", "cpu"),
-        "log_z": ("choice", pm.LogZ()),
+        "log_z": ("choice", pm.LogZ()), "centred": ("flag", False),
         "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
     stepped = {**training, "before_measuring": ("callable?", None)}

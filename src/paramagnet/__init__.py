@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from paramagnet.exact.sums import sample_exact as sample_exact
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.centring import Centring as Centring
     from paramagnet.learning.evaluation import LogZ as LogZ
     from paramagnet.learning.gradients.base import Gradient as Gradient
     from paramagnet.learning.gradients.contrastive import CD as CD
@@ -82,6 +83,7 @@ _MODULE_OF = {
     "Adam": "learning.optimizers",
     "SGD": "learning.optimizers",
     "Schedule": "learning.schedule",
+    "Centring": "learning.centring",
     "TrainResult": "learning.training",
     "TrainState": "learning.state",
     "Checkpoint": "learning.state",

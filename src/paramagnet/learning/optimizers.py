@@ -163,10 +163,16 @@ def step_by(
     rate: float,
     weight_decay: float,
     n_weights: int,
+    stretched: tuple[slice, float] | None = None,
 ) -> tuple[FloatArray, OptimizerState]:
-    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay."""
+    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay.
+
+    ``stretched`` are parameters whose step is multiplied by a factor, and that factor.
+    """
     direction, after = optimizer.step(state, slope)
     moved = rate * direction
+    if stretched is not None:
+        moved[stretched[0]] *= stretched[1]
     moved += parameters
     if weight_decay:
         moved[:n_weights] -= rate * weight_decay * parameters[:n_weights]

@@ -39,8 +39,9 @@ class Record:
 
     Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
     either, 0 where they are exact, and ``n_effective`` the effective number of samples behind them, infinite
-    where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
-    the root of the sum of the squared weights, ``seconds`` is the time spent training.
+    where they are exact. ``gradient_norm`` is that of the epoch's last update (in centred coordinates where
+    learning is centred), ``weight_norm`` is the root of the sum of the squared weights, ``seconds`` is the
+    time spent training.
     """
 
     epoch: int
@@ -81,7 +82,8 @@ class TrainState:
 
     ``epoch`` counts complete epochs, ``batch`` the batches done of the one under way and ``order`` is that
     epoch's order of the points. ``gradient_state`` is what the gradient keeps between updates, `chains` for
-    instance. ``settings`` describes data and options; going on with others is refused.
+    instance. ``settings`` describes data and options; going on with others is refused. ``offsets`` is the
+    running mean of the hidden units in centred learning, None before its first update and otherwise.
     """
 
     layout: Layout
@@ -95,6 +97,7 @@ class TrainState:
     seconds: float
     settings: dict[str, str]
     gradient_state: GradientState | None = None
+    offsets: FloatArray | None = None
 
     def __repr__(self) -> str:
         return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
@@ -131,6 +134,8 @@ class TrainState:
             arrays["records"] = np.array([astuple(record) for record in self.records], dtype=np.float64)
         if self.order is not None:
             arrays["order"] = self.order.astype(np.float64)  # exact below 2**53
+        if self.offsets is not None:
+            arrays["offsets"] = self.offsets
         progress: dict[str, Any] = {
             "n_visible": self.layout.n_visible,
             "n_hidden": self.layout.n_hidden,
@@ -186,6 +191,11 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         if vector.shape != (layout.size,):
             raise ValueError(f"vectors must have {layout.size} entries, got shape {vector.shape}")
         vector.setflags(write=False)
+    offsets = arrays.get("offsets")
+    if offsets is not None:
+        if offsets.shape != (layout.n_hidden,) or not np.isfinite(offsets).all():
+            raise ValueError(f"the offsets must be {layout.n_hidden} finite numbers")
+        offsets.setflags(write=False)
     np.random.PCG64().state = content["rng_state"]  # raises where it is none
     order = arrays["order"].astype(np.int64) if "order" in arrays else None
     if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
@@ -213,6 +223,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         seconds=float(content["seconds"]),
         settings={str(name): str(value) for name, value in content["settings"].items()},
         gradient_state=gradient_state,
+        offsets=offsets,
     )
 
 

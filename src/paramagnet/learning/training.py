@@ -28,6 +28,7 @@ from paramagnet._checks import (
     as_real,
 )
 from paramagnet.layout import Layout
+from paramagnet.learning.centring import Centring, as_centring
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.default import default_gradient
@@ -66,6 +67,7 @@ def train(
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
+    centred: bool | Centring = False,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -97,6 +99,10 @@ def train(
         smaller.
     weight_decay : float, default 0.0
         ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases).
+    centred : bool or Centring, default False
+        Whether to learn in coordinates around the means of the units, which keeps weights and hidden units
+        from being spent on the mean of the data. The machine itself is the plain one. A `Centring` sets the
+        details. The start is taken as it is; ``initialize(..., scheme="centred")`` makes one that fits.
     evaluate : int or sequence of int, optional
         After which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is the
         start. None takes about fifty.
@@ -136,6 +142,7 @@ def train(
         optimizer=optimizer,
         batch_size=batch_size,
         weight_decay=weight_decay,
+        centred=centred,
         evaluate=evaluate,
         validation=validation,
         log_z=log_z,
@@ -174,6 +181,7 @@ def training_steps(
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
+    centred: bool | Centring = False,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -204,6 +212,8 @@ def training_steps(
         As in `train`.
     weight_decay : float, default 0.0
         As in `train`.
+    centred : bool or Centring, default False
+        As in `train`.
     evaluate : int or sequence of int, optional
         As in `train`.
     validation : array_like, optional
@@ -232,6 +242,7 @@ def training_steps(
         optimizer=optimizer,
         batch_size=batch_size,
         weight_decay=weight_decay,
+        centred=centred,
         evaluate=evaluate,
         validation=validation,
         log_z=log_z,
@@ -287,7 +298,7 @@ def take_over(state: TrainState, data: Any, *, rng: Rng = None, **options: Any) 
     """The start of a run on other ``data`` that takes machine, optimizer and, where they fit, chains along.
 
     ``options`` are those of `train` that describe a run: ``gradient``, ``optimizer``, ``batch_size``,
-    ``weight_decay``.
+    ``weight_decay``, ``centred``.
     """
     loop = _make_loop(state.rbm, data, evaluated=frozenset(), **options)
     first = start_optimizer(loop.optimizer, loop.layout.size)
@@ -296,7 +307,8 @@ def take_over(state: TrainState, data: Any, *, rng: Rng = None, **options: Any) 
     kept = state.gradient_state
     if not loop.gradient.fits(kept):
         kept = loop.gradient.start(loop.layout, start.parameters, loop.points, generator, loop.engine)
-    return replace(start, optimizer_state=state.optimizer_state, gradient_state=kept)
+    offsets = None if loop.centre is None else state.offsets
+    return replace(start, optimizer_state=state.optimizer_state, gradient_state=kept, offsets=offsets)
 
 
 def _make_loop(
@@ -307,6 +319,7 @@ def _make_loop(
     optimizer: Optimizer,
     batch_size: int | None,
     weight_decay: float,
+    centred: bool | Centring = False,
     evaluated: frozenset[int],
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -328,7 +341,8 @@ def _make_loop(
             "`gradient` must be None, `Exact()`, `PCD()`, `CD()` or an object of a class of yours derived "
             f"from `Gradient`, got {shown(gradient)}."
         )
-    compiled = is_compiled(gradient, layout, engine)
+    centring = as_centring(centred)
+    compiled = centring is None and is_compiled(gradient, layout, engine)
     as_points = compact_points if compiled else _as_points
     points = as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
@@ -345,6 +359,7 @@ def _make_loop(
         evaluated=evaluated,
         log_z=log_z if callable(log_z) else as_log_z(log_z),
         engine=engine,
+        centre=None if centring is None else centring.at(layout, points, optimizer),
         before_measuring=before_measuring,
         overwrite=overwrite,
     )
