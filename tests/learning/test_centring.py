@@ -93,7 +93,7 @@ class ZeroCentre(Centre):
 @pytest.mark.parametrize(
     "optimizer", [pm.SGD(0.05), pm.SGD(0.05, momentum=0.7), pm.Adam(0.01), RMSprop(0.01)]
 )
-@pytest.mark.parametrize("gradient", [pm.Exact()])
+@pytest.mark.parametrize("gradient", [pm.Exact(), pm.PCD(10, 2, 3), pm.CD(1)])
 @pytest.mark.parametrize(("visible", "hidden"), [("bit", "bit"), ("spin", "bit"), ("gaussian", "spin")])
 def test_around_zero_it_is_the_plain_run_bit_for_bit(optimizer, gradient, visible, hidden):
     rbm, points = make_machine(visible, hidden), points_for(visible)

@@ -67,6 +67,7 @@ class Centring:
     def at(self, layout: Layout, points: npt.NDArray[Any], optimizer: Optimizer) -> Centre:
         """The centre of a run on these ``points``."""
         means = points.mean(axis=0, dtype=np.float64)
+        means.setflags(write=False)
         factor = self.factor
         if factor is None:
             factor = hidden_factor(layout, means) if isinstance(optimizer, Adam) else 1.0

@@ -100,7 +100,7 @@ class Loop:
     @property
     def sampled(self) -> Particles | None:
         """How the compiled update for sampled gradients samples; None where updates are made by averages."""
-        compiled = self.centre is None and is_compiled(self.gradient, self.layout, self.engine)
+        compiled = is_compiled(self.gradient, self.layout, self.engine)
         return self.gradient.particles() if compiled else None
 
     @property
@@ -215,7 +215,13 @@ class Loop:
         if particles is None:
             return self.advance
         update = SampledUpdate(
-            self.layout, self.points, particles, self.optimizer, self.weight_decay, self.batch_size
+            self.layout,
+            self.points,
+            particles,
+            self.optimizer,
+            self.weight_decay,
+            self.batch_size,
+            self.centre,
         )
         everything = np.arange(len(self.points))
 
@@ -229,7 +235,7 @@ class Loop:
             with uninterrupted() if in_place else nullcontext():
                 found = update(self.latest[0], chosen, rate, in_place)
                 self.require_finite(found.size, self.latest[0], rate)
-                put(found.parameters, found.optimizer_state, found.chains, None)
+                put(found.parameters, found.optimizer_state, found.chains, found.offsets)
             steepness = found.steepness  # alone: the state must not be held
             return lambda: math.sqrt(steepness)
 

@@ -342,7 +342,7 @@ def _make_loop(
             f"from `Gradient`, got {shown(gradient)}."
         )
     centring = as_centring(centred)
-    compiled = centring is None and is_compiled(gradient, layout, engine)
+    compiled = is_compiled(gradient, layout, engine)
     as_points = compact_points if compiled else _as_points
     points = as_points(data, "data", layout)
     n_batch = len(points) if batch_size is None else min(as_count(batch_size, "batch_size"), len(points))
