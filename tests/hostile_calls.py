@@ -258,6 +258,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
+        "centred": ("flag", False),
         "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("seed", 0), "jobs": ("count", 1),
         "folder": ("folder?", None), "callback": ("callable?", None), "log_z": ("choice", pm.LogZ()),
     }  # fmt: skip

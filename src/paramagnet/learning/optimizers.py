@@ -229,6 +229,16 @@ def check_step(
         )
 
 
+def check_slots(earlier: OptimizerState, first: OptimizerState, optimizer: Optimizer) -> None:
+    """An error if ``earlier`` cannot be a state of ``optimizer``, whose runs start with ``first``."""
+    if len(first.slots) != len(earlier.slots):
+        raise ValueError(
+            f"`optimizer` must start with {len(earlier.slots)} slots, as that of the run to go on with did, "
+            f"got {len(first.slots)} from {type(optimizer).__name__}. To change it, start a new run from the "
+            "machine `state.rbm`."
+        )
+
+
 def rate_at(learning_rate: LearningRate, update: int) -> float:
     """The learning rate of the update with index ``update``."""
     if not callable(learning_rate):

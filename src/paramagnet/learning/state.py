@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._checks import as_count, as_path, as_positive, as_real
 from paramagnet._files import read_arrays, writable_target, write_arrays
 from paramagnet.estimates import Estimate, effective_number
 from paramagnet.layout import Layout
@@ -257,3 +257,12 @@ class Checkpoint:
     def check(self) -> Path:
         """The file to be written; an error if it cannot be."""
         return writable_target(self.path)
+
+
+def as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+    """The file of a run and how often it is written, checked; None where there is none."""
+    if checkpoint is None:
+        return None
+    keep = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(as_path(checkpoint, "checkpoint"))
+    keep.check()
+    return keep
