@@ -1,4 +1,4 @@
-"""How ``ln Z`` is found for a log-likelihood: exactly where that is cheap, else by an estimate; and when.
+"""How ``ln Z`` is found for a log-likelihood: exactly where that is cheap, else by an estimate.
 
 This is the one place that makes the choice, for `train`, `log_likelihood_trajectory`, sweeps, comparisons,
 the scikit-learn estimator and ``paramagnet evaluate``.
@@ -6,13 +6,11 @@ the scikit-learn estimator and ``paramagnet evaluate``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from paramagnet._arrays import as_array, shown
+from paramagnet._arrays import shown
 from paramagnet._checks import MOST_CHAINS, as_choice, as_count, as_positive, as_real
 from paramagnet._progress import Progress
 from paramagnet.estimates import Estimate
@@ -21,8 +19,6 @@ from paramagnet.exact.sums import log_partition
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.sampling.annealing import METHODS, estimate_log_partition
 from paramagnet.units import BIT, SPIN, FloatArray, Unit
-
-MOST_MEASUREMENTS = 1_000_000  # of one run
 
 
 class Choice(NamedTuple):
@@ -163,25 +159,3 @@ def as_estimate(value: Any) -> Estimate:
     if not isinstance(value, Estimate):
         raise ValueError(f"`log_z` must return an `Estimate`, got {shown(value)}.")
     return value
-
-
-def evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
-    """The epochs of a run after which to measure, as `train` takes them."""
-    if evaluate is None:
-        evaluate = max(1, epochs // 50)
-    if isinstance(evaluate, (int, np.integer)):
-        every = as_count(evaluate, "evaluate")
-        if epochs // every > MOST_MEASUREMENTS:
-            raise ValueError(
-                f"`evaluate` must ask for at most {MOST_MEASUREMENTS} measurements, got {epochs // every}: "
-                f"every {every} of {epochs} epochs. Measure at fewer of them."
-            )
-        return frozenset((*range(0, epochs + 1, every), epochs))
-    wanted = "None, an integer or a sequence of integers"
-    named = as_array(evaluate, "evaluate", wanted)
-    if named.size > MOST_MEASUREMENTS or named.ndim != 1:
-        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
-    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in named.tolist()]
-    if chosen and max(chosen) > epochs:
-        raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
-    return frozenset(chosen)

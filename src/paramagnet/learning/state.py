@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._arrays import as_array, shown
 from paramagnet._checks import as_count, as_path, as_positive, as_real
 from paramagnet._files import read_arrays, writable_target, write_arrays
 from paramagnet.estimates import Estimate, effective_number
@@ -28,6 +30,7 @@ from paramagnet.sampling.annealing import N_SAMPLES
 from paramagnet.sampling.chains import Chains
 from paramagnet.units import FloatArray, as_unit
 
+MOST_MEASUREMENTS = 1_000_000  # of one run
 _FORMAT = "paramagnet.checkpoint"
 _COLUMNS_BEFORE = 7  # of records in checkpoints that do not hold `n_effective`
 _PREFIX = "gradient."  # of the names of the arrays of a gradient's state
@@ -57,6 +60,28 @@ class Record:
     def trusted(self) -> bool:
         """Whether there are enough effective samples for a reliable error."""
         return Estimate(self.log_likelihood, self.error, self.n_effective).trusted
+
+
+def evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
+    """The epochs of a run after which to measure, as `train` takes them."""
+    if evaluate is None:
+        evaluate = max(1, epochs // 50)
+    if isinstance(evaluate, (int, np.integer)):
+        every = as_count(evaluate, "evaluate")
+        if epochs // every > MOST_MEASUREMENTS:
+            raise ValueError(
+                f"`evaluate` must ask for at most {MOST_MEASUREMENTS} measurements, got {epochs // every}: "
+                f"every {every} of {epochs} epochs. Measure at fewer of them."
+            )
+        return frozenset((*range(0, epochs + 1, every), epochs))
+    wanted = "None, an integer or a sequence of integers"
+    named = as_array(evaluate, "evaluate", wanted)
+    if named.size > MOST_MEASUREMENTS or named.ndim != 1:
+        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
+    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in named.tolist()]
+    if chosen and max(chosen) > epochs:
+        raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
+    return frozenset(chosen)
 
 
 @dataclass(frozen=True, eq=False)

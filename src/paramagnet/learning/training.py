@@ -28,7 +28,7 @@ from paramagnet._checks import (
 )
 from paramagnet.layout import Layout
 from paramagnet.learning.centring import Centring, as_centring
-from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z, evaluated_epochs
+from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.loop import Loop
@@ -43,7 +43,7 @@ from paramagnet.learning.optimizers import (
 )
 from paramagnet.learning.resuming import check_same_run
 from paramagnet.learning.sampled_setup import compact_points, is_compiled
-from paramagnet.learning.state import Checkpoint, History, TrainState, as_checkpoint
+from paramagnet.learning.state import Checkpoint, History, TrainState, as_checkpoint, evaluated_epochs
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.devices import KERNELS, as_engine
 from paramagnet.units import FloatArray
@@ -345,7 +345,7 @@ def _make_loop(
             "`gradient` must be None, `Exact()`, `PCD()`, `CD()` or an object of a class of yours derived "
             f"from `Gradient`, got {shown(gradient)}."
         )
-    centring = as_centring(centred)
+    centring = None if centred is False else as_centring(centred)
     compiled = is_compiled(gradient, layout, engine)
     as_points = compact_points if compiled else _as_points
     points = as_points(data, "data", layout)
