@@ -189,11 +189,12 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     yield Call(
         "Schedule.__call__", pm.Schedule("linear", 0.1, end=0.0, n_updates=5), {"update": ("count", 1)}
     )
+    yield Call("Centring", pm.Centring, {"rate": ("real", 0.1), "factor": ("real?", None)})
     training = {
         "rbm": m, "data": data, "epochs": ("count", 1), "gradient": ("choice?", None),
         "optimizer": ("choice", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
         "evaluate": ("epochs", None), "validation": ("states?", None), "device": ("choice", "cpu"),
-        "log_z": ("choice", pm.LogZ()),
+        "log_z": ("choice", pm.LogZ()), "centred": ("flag", False),
         "rng": rng, "same_schedule": ("flag", False),
     }  # fmt: skip
     stepped = {**training, "before_measuring": ("callable?", None)}
@@ -265,6 +266,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),
         "gains": ("reals", (1.0,)), "schemes": ("choices", ("xavier",)), "epochs": ("count", 1),
         "trials": ("count", 1), "learning_rate": ("real", 0.1), "batch_size": ("count?", None),
+        "centred": ("flag", False),
         "held_out": ("real", 0.0), "binarize": ("real", "otsu"), "seed": ("seed", 0), "jobs": ("count", 1),
         "folder": ("folder?", None), "callback": ("callable?", None), "log_z": ("choice", pm.LogZ()),
     }  # fmt: skip

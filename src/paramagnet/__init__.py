@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from paramagnet.initializers import draw_machine as draw_machine
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
+    from paramagnet.learning.centring import Centring as Centring
     from paramagnet.learning.evaluation import LogZ as LogZ
     from paramagnet.learning.gradients.base import Gradient as Gradient
     from paramagnet.learning.gradients.contrastive import CD as CD
@@ -86,6 +87,7 @@ _MODULE_OF = {
     "Adam": "learning.optimizers",
     "SGD": "learning.optimizers",
     "Schedule": "learning.schedule",
+    "Centring": "learning.centring",
     "TrainResult": "learning.training",
     "TrainState": "learning.state",
     "Checkpoint": "learning.state",

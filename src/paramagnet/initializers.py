@@ -81,10 +81,12 @@ def initialize(
     the distribution of the biases (`Biases`). ``"data"`` sets each unit's bias so that the machine
     without weights has the mean of that column of ``data``, smoothed for units of two values.
 
-    ``scheme`` is a name (layer-correlation, xavier, he, lecun, hinton, d-wave, hopfield), an object of a
-    class derived from `paramagnet.schemes.Scheme`, or the import path of such a class as
+    ``scheme`` is a name (layer-correlation, xavier, he, lecun, hinton, d-wave, hopfield, centred), an object
+    of a class derived from `paramagnet.schemes.Scheme`, or the import path of such a class as
     ``"package.module:Name"``. ``"hopfield"`` draws no weights: with ``visible_bias="data"`` every hidden
-    unit is given the mean of a group of points as its pattern (`paramagnet.schemes.Hopfield`).
+    unit is given the mean of a group of points as its pattern (`paramagnet.schemes.Hopfield`). ``"centred"``
+    is the start for centred learning: with ``visible_bias="data"``, weights of layer-correlation whose mean
+    effect the biases of both layers take back (`paramagnet.schemes.Centred`).
 
     `draw_machine` takes the same arguments and returns the sigma that was used as well.
 

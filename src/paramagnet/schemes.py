@@ -141,6 +141,34 @@ class LayerCorrelation(Scale):
         return float(maximum.beta / np.sqrt(n + m))
 
 
+class Centred(Scheme):
+    """The paper's weights, and biases that take the means of both layers off them: the start that fits
+    centred learning (`paramagnet.train` with ``centred=True``).
+    """
+
+    needs_data: ClassVar[bool] = True
+
+    def draw(
+        self,
+        layers: LayerPair,
+        visible_bias: FloatArray,
+        points: FloatArray | None,
+        gain: float,
+        rng: np.random.Generator,
+    ) -> Drawn:
+        """The weights of `LayerCorrelation` between centred units:
+
+            E(v, h) = -sum_ij (v_i - mu_i) w_ij (h_j - lam) - sum_i b_i v_i - c sum_j h_j
+
+        with ``mu`` and ``lam`` the means of the units in the biases alone, ``b`` those of the data.
+        """
+        drawn = LayerCorrelation().draw(layers, visible_bias, None, gain, rng)
+        weights, c = drawn.rbm.weights, layers.hidden_bias
+        mu, lam = layers.visible.mean(visible_bias), float(layers.hidden.mean(np.asarray(c)))
+        biases = visible_bias - lam * weights.sum(axis=1), c - mu @ weights
+        return Drawn(RBM(weights, *biases, layers.visible, layers.hidden), drawn.sigma)
+
+
 class FixedScale(Scale):
     """A scheme whose sigma is a function of the two sizes."""
 
@@ -281,6 +309,7 @@ SCHEMES.add("lecun", LeCun)
 SCHEMES.add("hinton", Hinton)
 SCHEMES.add("d-wave", DWave)
 SCHEMES.add("hopfield", Hopfield)
+SCHEMES.add("centred", Centred)
 
 
 def as_scheme(scheme: str | Scheme, argument: str) -> Scheme:

@@ -40,6 +40,21 @@ def all_states(n, low=0.0, high=1.0):
     return np.array(list(itertools.product((low, high), repeat=n)))
 
 
+@pytest.mark.parametrize("centred", [True, pm.Centring(rate=0.3)])
+def test_centred_learning(bits, centred):
+    settings = {"n_iter": 20, "learning_rate": 0.02, "random_state": 0}
+    machine = RBMTransformer(4, centred=centred, **settings).fit(bits)
+    kept = machine._state
+    assert kept.settings["centred"].startswith("Centring(rate=0.")
+    assert not np.allclose(machine.rbm_.weights, RBMTransformer(4, **settings).fit(bits).rbm_.weights)
+    machine.partial_fit(bits[:50])  # the running mean goes on
+    assert machine._state.offsets is not None
+    assert not np.array_equal(machine._state.offsets, kept.offsets)
+    assert clone(machine).centred == centred
+    with pytest.raises(ValueError, match="`centred` must be True, False or a `Centring`"):
+        machine.set_params(centred="yes").fit(bits)
+
+
 # scikit-learn's own judgement
 
 

@@ -72,6 +72,17 @@ def test_options_reach_the_library(folder):
     assert np.sqrt(np.mean(rbm.weights**2)) < 0.3
 
 
+def test_centred_learning(folder):
+    start = ("--visible-bias", "data", "--scheme", "centred", "--centred")
+    run(*BASIC, *start)
+    path = "model.checkpoint.safetensors"
+    assert load_checkpoint(path).settings["centred"] == "Centring(rate=0.1, factor=None)"
+    run(*BASIC[:5], 8, *BASIC[6:], "--resume", "--centred")
+    assert load_checkpoint(path).epoch == 8
+    with pytest.raises(ValueError, match=r"`--centred` must be that of the run to go on with, Centring\("):
+        run(*BASIC[:5], 9, *BASIC[6:], "--resume")
+
+
 def test_seeds_repeat_a_run(folder):
     machines = []
     for seed in (1, 1, 2):

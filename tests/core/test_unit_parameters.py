@@ -268,3 +268,32 @@ def test_other_machines_have_the_former_layout_and_pickles(visible, hidden):
     assert len(rbm.__reduce__()[1]) == 5
     assert rbm.units[0] is rbm.visible
     assert layout.units(layout.flatten(rbm))[1] is rbm.hidden
+
+
+@pytest.mark.parametrize(("visible", "hidden"), PAIRS)
+def test_centred_learning_leaves_the_further_numbers_their_own_coordinates(visible, hidden):
+    """A step of plain ascent at rate 1 is the gradient in centred coordinates, further numbers included."""
+    rbm = make_machine(visible, hidden, scale=0.2)
+    data, layout = make_data(rbm), Layout.of(rbm)
+    options = {"epochs": 1, "gradient": pm.Exact(), "evaluate": [], "centred": True}
+    state = pm.train(rbm, data, optimizer=pm.SGD(1.0), **options).state
+    mu, lam = data.mean(axis=0), state.offsets
+
+    def shift(vector, sign):
+        moved = np.array(vector)
+        weights, visible_bias, hidden_bias = layout.split(moved)
+        visible_bias += sign * weights @ lam
+        hidden_bias += sign * mu @ weights
+        return moved
+
+    before, step = shift(layout.flatten(rbm), 1.0), 1e-5
+
+    def likelihood(vector):
+        return pm.log_likelihood(layout.machine(shift(vector, -1.0)), data).value
+
+    slopes = [
+        (likelihood(before + step * axis) - likelihood(before - step * axis)) / (2.0 * step)
+        for axis in np.eye(layout.size)
+    ]
+    np.testing.assert_allclose(shift(state.parameters, 1.0) - before, slopes, atol=1e-6)
+    assert pm.train(rbm, data, optimizer=pm.Adam(0.01), **options).finished  # with its factor

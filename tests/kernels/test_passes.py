@@ -110,9 +110,10 @@ def test_a_step_in_slices(rule, centred, in_place, n, m):
     direction, slots = take_step(rule, whole, old)
     of_w, of_c, of_b = np.split(direction, [n * m, n * m + m])
     of_w = of_w.reshape(n, m)
-    moved = [keep * old[0][: n * m] + rate * of_w.ravel()]
-    moved += [old[0][n * m : n * m + m] + rate * (factor * of_c - of_w.T @ mu)]
-    moved += [old[0][n * m + m :] + rate * (of_b - of_w @ lam)]
+    change = rate * of_w - (1.0 - keep) * old[0][: n * m].reshape(n, m)  # decay included
+    moved = [old[0][: n * m] + change.ravel()]
+    moved += [old[0][n * m : n * m + m] + rate * factor * of_c - change.T @ mu]
+    moved += [old[0][n * m + m :] + rate * of_b - change @ lam]
 
     kept = tuple(a.copy() for a in old)
     new = kept if in_place else tuple(np.full(size, np.nan) for _ in range(3))
@@ -142,7 +143,11 @@ def test_states_of_points_and_sums_of_rows():
     gather_states(high, chosen, (-1.0, 1.0), out)
     np.testing.assert_array_equal(out, 2.0 * high[chosen] - 1.0)
     factors, means = rng.normal(size=4).astype(np.float32), rng.normal(size=(4, 3)).astype(np.float32)
-    visible, hidden = np.empty(5), np.empty(3)
-    sum_rows(out, factors, means, visible, hidden)
+    visible, hidden, of_points = np.empty(5), np.empty(3), np.empty(3)
+    sum_rows(out, factors, means, visible, hidden, 3, of_points)
+    np.testing.assert_allclose(of_points, means[:3].astype(float).sum(axis=0), rtol=1e-12)
+    of_points[:] = 0.0
+    sum_rows(out, factors, means, visible, hidden, 3, of_points[:0])
+    assert not of_points.any()
     np.testing.assert_allclose(visible, factors.astype(float) @ out, rtol=1e-12)
     np.testing.assert_allclose(hidden, means.astype(float).sum(axis=0), rtol=1e-12)

@@ -48,6 +48,7 @@ def states(rbm, gradient, optimizer=pm.Adam(0.01), n=9, **options):  # noqa: B00
     return [next(steps) for _ in range(n)]
 
 
+CENTRED = pytest.mark.parametrize("centred", [False, True], ids=["plain", "centred"])
 OPTIMIZERS = [pm.Adam(0.01), pm.SGD(0.05), pm.SGD(0.05, momentum=0.7), RMSprop(0.01)]
 
 
@@ -68,11 +69,13 @@ class SlowSGD(pm.SGD):
     ],
     ids=["adam", "sgd", "momentum"],
 )
-def test_the_compiled_pass_makes_the_step_of_the_optimizer(fast, slow):
-    rbm = machine(21, 13, "spin", "bit")
+@pytest.mark.parametrize("centred", [False, True, pm.Centring(0.4, factor=5.0)])
+@pytest.mark.parametrize("shape", [(21, 13), (850, 35)])
+def test_the_compiled_pass_makes_the_step_of_the_optimizer(fast, slow, centred, shape):
+    rbm = machine(*shape, "spin", "bit", 0.2)
     pairs = zip(
-        states(rbm, pm.PCD(30, 1, 4), fast, weight_decay=0.02),
-        states(rbm, pm.PCD(30, 1, 4), slow, weight_decay=0.02),
+        states(rbm, pm.PCD(30, 1, 4), fast, weight_decay=0.02, centred=centred),
+        states(rbm, pm.PCD(30, 1, 4), slow, weight_decay=0.02, centred=centred),
         strict=True,
     )
     for now, then in pairs:
@@ -94,17 +97,20 @@ def test_the_compiled_pass_makes_the_step_of_the_optimizer(fast, slow):
     ],
     ids=["PCD-1", "PCD-3", "PCD-9", "CD-1", "CD-9"],
 )
-def test_same_updates_as_the_plain_path(optimizer, visible, hidden, fused, plain):
+@CENTRED
+def test_same_updates_as_the_plain_path(optimizer, visible, hidden, fused, plain, centred):
     """Random numbers have the same addresses, so chains are equal; averages differ by float32 rounding."""
     rbm = machine(21, 13, visible, hidden)
+    options = {"weight_decay": 0.02, "centred": centred}
     for now, then in zip(
-        states(rbm, fused, optimizer, weight_decay=0.02),
-        states(rbm, plain, optimizer, weight_decay=0.02),
-        strict=True,
+        states(rbm, fused, optimizer, **options), states(rbm, plain, optimizer, **options), strict=True
     ):
         np.testing.assert_array_equal(now.chains.visible, then.chains.visible)
         assert (now.chains.seed, now.chains.sweep) == (then.chains.seed, then.chains.sweep)
         np.testing.assert_allclose(now.parameters, then.parameters, atol=3e-6)
+        assert (now.offsets is not None) == (centred and now.update > 0)
+        if now.offsets is not None:
+            np.testing.assert_allclose(now.offsets, then.offsets, atol=1e-6)
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 2), (4, 16), (17, 33), (70, 5), (401, 66), (850, 18)])
@@ -128,13 +134,14 @@ def test_gradient_from_the_chains(n, m, gradient):
 
 
 @pytest.mark.parametrize("gradient", [pm.PCD(30, 2, 4), pm.PCD(30, 9, 4), pm.CD(1)])
-def test_same_bits_for_any_number_of_threads(gradient, monkeypatch):
+@CENTRED
+def test_same_bits_for_any_number_of_threads(gradient, centred, monkeypatch):
     rbm = machine(850, 18, "bit", "spin", 0.2)
-    expected = states(rbm, gradient)
+    expected = states(rbm, gradient, centred=centred)
     monkeypatch.setattr(sampled_update, "SECONDS_PER_THREAD", 1e-12)
     for n_threads in (1, 2, 3, 7):
         threaded = type(gradient)(**{**vars(gradient), "n_threads": n_threads})
-        for found, wanted in zip(states(rbm, threaded), expected, strict=True):
+        for found, wanted in zip(states(rbm, threaded, centred=centred), expected, strict=True):
             np.testing.assert_array_equal(found.parameters, wanted.parameters)
             np.testing.assert_array_equal(found.chains.visible, wanted.chains.visible)
 
@@ -180,13 +187,14 @@ def test_states_of_two_runs_side_by_side():
 
 
 @pytest.mark.parametrize("gradient", [pm.PCD(30, 1, 4), pm.CD(3)], ids=["PCD", "CD"])
-def test_resuming_in_the_middle_of_an_epoch(tmp_path, gradient):
+@CENTRED
+def test_resuming_in_the_middle_of_an_epoch(tmp_path, gradient, centred):
     rbm = machine(21, 13, "spin", "bit")
-    whole = states(rbm, gradient)
+    whole = states(rbm, gradient, centred=centred)
     whole[4].save(tmp_path / "run.safetensors")
     loaded = load_checkpoint(tmp_path / "run.safetensors")
     assert loaded.settings["sums"] == sampled_setup.ORDER_OF_SUMS
-    for found, wanted in zip(states(loaded, gradient, n=4), whole[5:], strict=True):
+    for found, wanted in zip(states(loaded, gradient, n=4, centred=centred), whole[5:], strict=True):
         np.testing.assert_array_equal(found.parameters, wanted.parameters)
         np.testing.assert_array_equal(found.chains.visible, wanted.chains.visible)
 
@@ -258,12 +266,13 @@ def train(rbm, optimizer=pm.Adam(0.01), **options):  # noqa: B008
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS[:3], ids=["adam", "sgd", "momentum"])
-def test_overwriting_changes_no_bit(overwritten, optimizer, monkeypatch):
-    rbm = machine(30, 20, "bit", "bit")
-    found = train(rbm, optimizer)
+@CENTRED
+def test_overwriting_changes_no_bit(overwritten, optimizer, centred, monkeypatch):
+    rbm, options = machine(30, 20, "bit", "bit"), {"centred": centred, "weight_decay": 0.02}
+    found = train(rbm, optimizer, **options)
     assert overwritten == [False, *[True] * 8]  # the arrays of the start are the caller's
     monkeypatch.undo()
-    expected = train(rbm, optimizer)
+    expected = train(rbm, optimizer, **options)
     np.testing.assert_array_equal(found.state.parameters, expected.state.parameters)
     np.testing.assert_array_equal(found.state.chains.visible, expected.state.chains.visible)
     for a, b in zip(found.state.optimizer_state.slots, expected.state.optimizer_state.slots, strict=True):
@@ -311,10 +320,11 @@ def test_what_a_callback_keeps_is_not_overwritten(overwritten, keep):
             np.testing.assert_array_equal(array, copy)
 
 
-def test_an_update_that_might_diverge_is_not_made_in_place(overwritten):
+@CENTRED
+def test_an_update_that_might_diverge_is_not_made_in_place(overwritten, centred):
     rbm = machine(6, 4, "spin", "bit")
     with pytest.raises(pm.DivergenceError) as caught:
-        train(rbm, pm.SGD(lambda update: 0.1 if update < 4 else 1e40))
+        train(rbm, pm.SGD(lambda update: 0.1 if update < 4 else 1e40), centred=centred)
     assert overwritten == [False, True, True, True, False]
     assert np.isfinite(caught.value.state.parameters).all()
     assert caught.value.state.update == 4
@@ -327,6 +337,34 @@ def test_biases_do_not_decay_in_the_bound(overwritten):
     options = {"gradient": pm.PCD(10, 1, 1), "weight_decay": 1.0 / rate, "evaluate": []}
     pm.train(rbm, np.ones((20, 6)), epochs=3, optimizer=pm.SGD(rate), rng=5, **options)
     assert overwritten == [False] * 3
+
+
+@CENTRED
+@pytest.mark.parametrize("optimizer", OPTIMIZERS[:3], ids=["adam", "sgd", "momentum"])
+def test_the_bound_on_the_parameters_holds(optimizer, centred, monkeypatch):
+    """The norm after an update is below what was said before it, also where data and chains are as far apart
+    as they can be: all slopes in centred coordinates are -4, and the biases take up all changes.
+    """
+    bounds, norms, call = [], [], sampled_update.SampledUpdate.__call__
+
+    def watch(self, state, chosen, rate, in_place=False):
+        self._norm = float(np.linalg.norm(state.parameters))
+        bounds.append(self._largest_norm(rate))
+        found = call(self, state, chosen, rate, in_place)
+        norms.append(float(np.linalg.norm(found.parameters)))
+        return found
+
+    monkeypatch.setattr(sampled_update.SampledUpdate, "__call__", watch)
+    steep = type(optimizer)(**{**vars(optimizer), "learning_rate": 100.0})
+    options = {"gradient": pm.PCD(10, 1, 1), "optimizer": steep, "centred": centred, "weight_decay": 0.05}
+    apart = pm.RBM(np.full((30, 20), 0.5), -20.0, 0.0, "spin", "spin")
+    for rbm, points in ((machine(30, 20, "spin", "bit"), None), (apart, np.ones((40, 30)))):
+        points = data(rbm) if points is None else points
+        pm.train(rbm, points, epochs=2, evaluate=[], rng=5, **options)
+    assert len(bounds) == 4
+    assert all(norm <= bound < np.inf for norm, bound in zip(norms, bounds, strict=True))
+    if centred and optimizer == pm.SGD(0.05):
+        assert norms[2] > 0.4 * bounds[2]
 
 
 def test_an_interruption_waits_for_the_end_of_an_update_in_place(overwritten, tmp_path, monkeypatch):

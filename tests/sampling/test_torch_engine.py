@@ -170,10 +170,12 @@ def test_blocks_of_chains_change_nothing(sharing, monkeypatch):
 
 
 @pytest.mark.parametrize("gradient", [PCD(n_chains=60, n_steps=3, n_relax=9), CD(2)], ids=["PCD", "CD"])
-def test_training_is_that_of_the_kernels(sharing, monkeypatch, gradient):
+@pytest.mark.parametrize("centred", [False, True])
+def test_training_is_that_of_the_kernels(sharing, monkeypatch, gradient, centred):
     monkeypatch.setattr(training, "as_engine", lambda device, *_: None if device == "cpu" else sharing)
     data = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, 11))
     options = {"epochs": 5, "batch_size": 20, "gradient": gradient, "optimizer": SGD(0.05), "rng": 1}
+    options["centred"] = centred
     ours, theirs = (
         train(draw_machine(11, 7, scale=0.3), data, device=device, **options) for device in ("shared", "cpu")
     )

@@ -40,6 +40,15 @@ def test_the_way_to_ln_z_can_be_chosen(points):
         pm.compare_initializations(points, 3, log_z="mais", **options)
 
 
+def test_learning_can_be_centred(points):
+    options = {"gains": (1.0,), "schemes": ("centred",), "epochs": 5, "trials": 1, "learning_rate": 0.05}
+    plain, centred = (pm.compare_initializations(points, 3, centred=way, **options) for way in (False, True))
+    assert centred.gradient == "exact gradients, centred learning, exact log-likelihoods"
+    assert plain.records[0].digest != centred.records[0].digest
+    assert plain.records[0].log_likelihood[0] == centred.records[0].log_likelihood[0]
+    assert plain.records[0].log_likelihood[-1] != centred.records[0].log_likelihood[-1]
+
+
 @pytest.fixture(scope="module")
 def points():
     rng = np.random.default_rng(0)

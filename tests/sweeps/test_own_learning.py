@@ -54,6 +54,22 @@ def test_tempering_in_a_specification():
     assert all(np.isfinite(execute(run).log_likelihood))
 
 
+@pytest.mark.parametrize("text", [EXACT, SAMPLED], ids=["exact", "sampled"])
+def test_centred_learning_in_a_specification(text):
+    plain, centred = first(text), first(text.replace("[learning]", "[learning]\ncentred = true"))
+    said = first(text.replace("[learning]", "[learning]\ncentred = false"))
+    assert (said.digest, said.settings) == (plain.digest, plain.settings)
+    assert centred.digest != plain.digest
+    assert centred.settings != plain.settings
+    assert train_run(centred).settings["centred"] == "Centring(rate=0.1, factor=None)"
+    assert "centred" not in train_run(plain).settings
+    assert execute(centred).log_likelihood[-1] != execute(plain).log_likelihood[-1]
+    spec = parse_spec(text.replace("[learning]", "[learning]\ncentred = true"), "tiny")
+    assert "centred learning" in describe_spec(spec)
+    with pytest.raises(ValueError, match="`centred` must be True or False, got 1"):
+        first(text.replace("[learning]", "[learning]\ncentred = 1"))
+
+
 def test_classes_of_ones_own_in_a_specification():
     run = first(OWN)
     assert run.learning.make_gradient() == RestartedChains(n_steps=3, period=4)

@@ -88,7 +88,7 @@ def test_the_sigma_is_that_of_the_weights():
 @pytest.mark.parametrize(
     ("scheme", "message"),
     [
-        ("none", "`scheme` must be one of 'layer-correlation', .*'hopfield', or 'package.module:Name'"),
+        ("none", "`scheme` must be one of 'layer-correlation', .*'centred', or 'package.module:Name'"),
         (Narrow, "`scheme` must be one of .*, or an object of a class derived from `paramagnet.schemes.Sch"),
         ("own_classes:RMSprop", "`scheme` must name a class derived from `Scheme`"),
         ("own_classes:Bare", "`scheme` must name a class with the method `draw`"),

@@ -129,6 +129,35 @@ def test_scale_of_d_wave(points):
     assert draw("d-wave", points).sigma == pytest.approx(2.5 * 24**-0.25)
 
 
+@pytest.mark.parametrize(("visible", "hidden"), [("spin", "bit"), ("bit", "spin"), ("gaussian", "bit")])
+def test_the_centred_start_takes_the_means_of_both_layers_off_the_weights(points, visible, hidden):
+    """Its energy is that of centred units between the biases of the data, but for a constant."""
+    values = {"spin": points, "bit": 0.5 * (points + 1.0), "gaussian": 0.3 * points + 0.2}[visible]
+    machine = {"visible": visible, "hidden": hidden, "hidden_bias": -0.7, "rng": 3, "gain": 0.8}
+    plain = start_machine("layer-correlation+data", values, 4, **machine)
+    found = start_machine("centred", values, 4, **machine)
+    assert found.sigma == plain.sigma
+    np.testing.assert_array_equal(found.rbm.weights, plain.rbm.weights)
+    units = plain.rbm.visible, plain.rbm.hidden
+    mu, lam = units[0].mean(plain.rbm.visible_bias), units[1].mean(np.full(4, -0.7))
+    rng = np.random.default_rng(0)
+    v = values[rng.integers(len(values), size=9)]
+    h = rng.choice(units[1].values, size=(9, 4))
+    centred = -np.einsum("ki,ij,kj->k", v - mu, plain.rbm.weights, h - lam)
+    centred -= v @ plain.rbm.visible_bias - 0.7 * h.sum(axis=1)
+    if visible == "gaussian":
+        centred += 0.5 * (v**2).sum(axis=1)
+    difference = found.rbm.energy(v, h) - centred
+    np.testing.assert_allclose(difference, difference[0], atol=1e-12)
+    np.testing.assert_allclose(units[0].mean(found.rbm.visible_bias + found.rbm.weights @ lam), mu)
+
+
+def test_the_centred_start_needs_data():
+    with pytest.raises(ValueError, match="`scheme` = 'centred' makes its weights from data"):
+        pm.initialize(6, 4, scheme="centred")
+    assert "centred" not in {report.name for report in pm.compare_schemes(6, 4)}
+
+
 # Patterns
 
 

@@ -21,6 +21,7 @@ from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binariz
 from paramagnet.estimates import Estimate
 from paramagnet.initializers import initialize
 from paramagnet.layout import Layout
+from paramagnet.learning.centring import Centring, as_centring
 from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import Gradient
 from paramagnet.learning.gradients.default import default_gradient
@@ -74,6 +75,9 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         How many times to go through the data.
     weight_decay : float, default 0.0
         ``learning_rate * weight_decay * w`` is taken off the weights at every update.
+    centred : bool or Centring, default False
+        Whether learning is centred, see `paramagnet.train`. With ``visible_bias="data"`` the start then is
+        the centred one, too (``scheme="centred"`` of `paramagnet.initialize`).
     gradient : Gradient, optional
         `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no more than
         about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``.
@@ -121,6 +125,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         batch_size: int = 100,
         n_iter: int = 50,
         weight_decay: float = 0.0,
+        centred: bool | Centring = False,
         gradient: Gradient | None = None,
         optimizer: Optimizer | None = None,
         log_z: LogZ | None = None,
@@ -136,6 +141,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.batch_size = batch_size
         self.n_iter = n_iter
         self.weight_decay = weight_decay
+        self.centred = centred
         self.gradient = gradient
         self.optimizer = optimizer
         self.log_z = log_z
@@ -186,12 +192,14 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         hidden_bias = self.hidden_bias
         if hidden_bias is None:
             hidden_bias = 0.0 if as_unit(self.hidden, "hidden").symmetric else SPARSE_BIAS
+        centred = as_centring(self.centred) is not None and isinstance(self.visible_bias, str)
         return initialize(
             states.shape[1],
             as_count(self.n_components, "n_components"),
             hidden=self.hidden,
             visible_bias=self.visible_bias,
             hidden_bias=hidden_bias,
+            scheme="centred" if centred else "layer-correlation",
             gain=self.gain,
             data=states if isinstance(self.visible_bias, str) else None,
             rng=rng,
@@ -210,6 +218,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "optimizer": Adam(self.learning_rate) if self.optimizer is None else self.optimizer,
             "batch_size": self.batch_size,
             "weight_decay": self.weight_decay,
+            "centred": self.centred,
         }
         if isinstance(start, TrainState):
             start = take_over(start, states, rng=rng, **options)

@@ -72,6 +72,12 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="Learning rate; if not given, 0.001.")] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
+    centred: Annotated[
+        bool,
+        typer.Option(
+            "--centred", help="Learn around the means of the units; `--scheme centred` is a start that fits."
+        ),
+    ] = False,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
     evaluate_every: Annotated[
         int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
@@ -168,6 +174,7 @@ def train(
                 optimizer=ascent,
                 batch_size=batch_size,
                 weight_decay=weight_decay,
+                centred=centred,
                 evaluate=evaluated,
                 validation=None if validation is None else read_points(validation, visible, header),
                 rng=rng,

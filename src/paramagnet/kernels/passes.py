@@ -70,8 +70,13 @@ def gather_states(high: Any, chosen: Any, levels: tuple[float, float], out: Any)
 
 
 @kernel
-def sum_rows(states: Any, factors: Any, means: Any, visible: Any, hidden: Any) -> None:
-    """Sums over the rows: of ``factors[i] * states[i]`` into ``visible``, of ``means[i]`` into ``hidden``."""
+def sum_rows(
+    states: Any, factors: Any, means: Any, visible: Any, hidden: Any, n_points: int, of_points: Any
+) -> None:
+    """Sums over the rows: of ``factors[i] * states[i]`` into ``visible``, of ``means[i]`` into ``hidden``.
+
+    The latter sum over the first ``n_points`` rows alone goes into ``of_points``, unless that is empty.
+    """
     for j in range(visible.size):
         visible[j] = 0.0
     for j in range(hidden.size):
@@ -83,6 +88,9 @@ def sum_rows(states: Any, factors: Any, means: Any, visible: Any, hidden: Any) -
         row = means[i]
         for j in range(row.size):
             hidden[j] += row[j]
+        if of_points.size and i + 1 == n_points:
+            for j in range(hidden.size):
+                of_points[j] = hidden[j]
 
 
 @part
@@ -119,6 +127,37 @@ def _move(slope: Any, rate: float, keep: float, before: Any, after: Any, narrow:
 
 
 @kernel
+def _centre(row: Any, mu: float, of_hidden: Any, of_visible: float, lam: Any, slope: Any) -> None:
+    """The slope of one row in centred coordinates."""
+    for j in range(slope.size):
+        slope[j] = row[j] - (mu * of_hidden[j] + of_visible * lam[j])
+
+
+@part
+def _sum_changes(before: Any, after: Any, lam: Any, mu: float, across: Any, products: Any) -> float:
+    """The sum of the changes of one row with ``lam``; the changes times ``mu`` are added to ``across``.
+
+    The upper half of the ``products`` is added to the lower one until few are left: a sum number by number
+    takes three times as long.
+    """
+    for j in range(after.size):
+        change = after[j] - before[j]
+        across[j] += mu * change
+        products[j] = lam[j] * change
+    left = after.size
+    while left > 8:
+        half = left // 2
+        lower, upper = products[:half], products[left - half : left]
+        for j in range(half):
+            lower[j] += upper[j]
+        left -= half
+    total = 0.0
+    for j in range(left):
+        total += products[j]
+    return total
+
+
+@kernel
 def move_weights(
     gradient: Any,
     rows: tuple[int, int],
@@ -137,27 +176,27 @@ def move_weights(
     ``gradient`` holds the slope of these ``rows`` (from the first number to the second). ``rule`` is that of
     `paramagnet.learning.optimizers.fused_rule`, then the learning rate and the share that weight decay
     leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; where
-    they are empty it is the gradient itself. The sums of the directions with ``lam`` go to ``sums[0]``, those
-    with ``mu`` to ``sums[1]``. ``old`` and ``new`` are the vectors of parameters and of two slots, which may
-    be empty; where they are the same arrays (``in_place``) a row is copied first, because the compiler makes
-    no vectors of loops whose arrays overlap. ``norms`` are the sum of the squared parameters, and that of
-    the squared slope.
+    they are empty it is the gradient itself. The sums of the changes of the weights, decay included, with
+    ``lam`` go to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors
+    of parameters and of two slots, which may be empty; where they are the same arrays (``in_place``) a row is
+    copied first, because the compiler makes no vectors of loops whose arrays overlap. ``norms`` are the sum
+    of the squared parameters, and that of the squared slope.
     """
     m = gradient.shape[1]
     mu, lam, of_visible, of_hidden = offsets
     rate, keep, n_slots = rule[5], rule[6], int(rule[0])
     slope, sizes, squares = np.empty(m), np.zeros(m), np.zeros(m)
-    room, none = np.empty(3 * m), np.empty(0)
+    room, none, products, total = np.empty(3 * m), np.empty(0), np.empty(m), 0.0
     for i in range(rows[0], rows[1]):
         at, end = i * m, (i + 1) * m
         row, narrow, after = gradient[i - rows[0]], weights[i], new[0][at:end]
         new_first = new[1][at:end] if n_slots > 0 else none
         new_second = new[2][at:end] if n_slots > 1 else none
-        for j in range(m):
-            slope[j] = row[j]
         if mu.size:
+            _centre(row, mu[i], of_hidden, of_visible[i], lam, slope)
+        else:
             for j in range(m):
-                slope[j] -= mu[i] * of_hidden[j] + of_visible[i] * lam[j]
+                slope[j] = row[j]
         for j in range(m):  # a sum per column: a sum over columns would be made number by number
             squares[j] += slope[j] * slope[j]
         if in_place:
@@ -166,15 +205,15 @@ def move_weights(
                     room[k * m + j] = new[k][at + j]
             _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
             _move(slope, rate, keep, room[:m], after, narrow, sizes)
+            if mu.size:
+                total = _sum_changes(room[:m], after, lam, mu[i], sums[1], products)
         else:
             _find_direction(slope, rule, old[1][at:end], old[2][at:end], new_first, new_second)
             _move(slope, rate, keep, old[0][at:end], after, narrow, sizes)
+            if mu.size:
+                total = _sum_changes(old[0][at:end], after, lam, mu[i], sums[1], products)
         if mu.size:
-            along, across, total = sums[0], sums[1], 0.0
-            for j in range(m):
-                total += slope[j] * lam[j]
-                across[j] += slope[j] * mu[i]
-            along[i] = total
+            sums[0][i] = total
     for j in range(m):
         norms[0] += sizes[j]
         norms[1] += squares[j]
@@ -193,8 +232,8 @@ def move_biases(
 ) -> None:
     """The same step for the biases whose parameters begin at the index ``at``; they do not decay.
 
-    They move by the learning rate times ``factor * direction - correction``; an empty ``correction`` is
-    none. ``slope`` is overwritten. ``old`` and ``new`` may be the same arrays.
+    They move by the learning rate times ``factor * direction``, less ``correction``; an empty one is none.
+    ``slope`` is overwritten. ``old`` and ``new`` may be the same arrays.
     """
     n, rate, n_slots = slope.size, rule[5], int(rule[0])
     none = np.empty(0)
@@ -205,8 +244,8 @@ def move_biases(
     _find_direction(slope, rule, old[1][at : at + n], old[2][at : at + n], new_first, new_second)
     before, after = old[0][at : at + n], new[0][at : at + n]
     for j in range(n):
-        step = factor * slope[j]
+        moved = rate * (factor * slope[j]) + before[j]
         if correction.size:
-            step -= correction[j]
-        after[j] = rate * step + before[j]
+            moved -= correction[j]
+        after[j] = moved
         norms[0] += after[j] * after[j]

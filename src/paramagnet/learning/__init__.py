@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from paramagnet._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from paramagnet.learning.centring import Centring as Centring
     from paramagnet.learning.evaluation import LogZ as LogZ
     from paramagnet.learning.gradients.base import Gradient as Gradient
     from paramagnet.learning.gradients.contrastive import CD as CD
@@ -50,6 +51,7 @@ _MODULE_OF = {
     "Adam": "optimizers",
     "SGD": "optimizers",
     "Schedule": "schedule",
+    "Centring": "centring",
     "LogZ": "evaluation",
     "log_likelihood": "likelihood",
     "log_likelihood_trajectory": "trajectory",

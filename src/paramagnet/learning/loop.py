@@ -18,6 +18,7 @@ from paramagnet._parallel import ONE_BLAS_THREAD, uninterrupted
 from paramagnet.estimates import Estimate
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
+from paramagnet.learning.centring import Centre
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_estimate
 from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
 from paramagnet.learning.likelihood import mean_free_energy
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
 
 
-# Makes the next state the latest: from the one before, its parameters, and the two states that belong to it.
-Put = Callable[[TrainState, FloatArray, OptimizerState, GradientState | None], None]
+# Makes the next state the latest: from the one before, its parameters, the states of the optimizer and of the
+# gradient, and the offsets of centred learning.
+Put = Callable[[TrainState, FloatArray, OptimizerState, GradientState | None, FloatArray | None], None]
 Advance = Callable[[npt.NDArray[np.int64] | None, int, Model | None, bool, Put], Callable[[], float]]
 
 
@@ -70,6 +72,7 @@ class Loop:
     evaluated: frozenset[int]
     log_z: LogZ | LogZOfEpoch = LogZ()  # noqa: RUF009 - it never changes
     engine: TorchEngine | None = None
+    centre: Centre | None = None  # None where learning is not centred
     before_measuring: Callable[[TrainState], None] | None = None
     overwrite: bool = False
     latest: list[TrainState] = field(default_factory=list)
@@ -84,8 +87,10 @@ class Loop:
     @property
     def settings(self) -> dict[str, str]:
         """What another run must share to go on with a state of this one."""
-        sums = {"sums": self.order_of_sums} if self.order_of_sums else {}
-        return sums | {
+        chosen = {"sums": self.order_of_sums} if self.order_of_sums else {}
+        if self.centre is not None:
+            chosen["centred"] = describe(self.centre.settings)
+        return chosen | {
             "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
             "gradient": describe(self.gradient),
             "optimizer": describe(self.optimizer),
@@ -166,6 +171,7 @@ class Loop:
             parameters: FloatArray,
             optimizer_state: OptimizerState,
             kept: GradientState | None,
+            offsets: FloatArray | None,
         ) -> None:
             """Put the state that follows from ``state`` in its place."""
             nonlocal checked
@@ -184,6 +190,7 @@ class Loop:
                 seconds=state.seconds + time.perf_counter() - began,
                 settings=state.settings,
                 gradient_state=kept,
+                offsets=offsets,
             )
             place[:] = [following]
 
@@ -216,7 +223,13 @@ class Loop:
         if particles is None:
             return self.advance
         update = SampledUpdate(
-            self.layout, self.points, particles, self.optimizer, self.weight_decay, self.batch_size
+            self.layout,
+            self.points,
+            particles,
+            self.optimizer,
+            self.weight_decay,
+            self.batch_size,
+            self.centre,
         )
         everything = np.arange(len(self.points))
 
@@ -234,7 +247,7 @@ class Loop:
                     self.latest.clear()
                 found = update(state, chosen, rate, in_place)
                 self.require_finite(found.size, state, rate)
-                put(state, found.parameters, found.optimizer_state, found.chains)
+                put(state, found.parameters, found.optimizer_state, found.chains, found.offsets)
             steepness = found.steepness  # alone: the state must not be held
             return lambda: math.sqrt(steepness)
 
@@ -256,8 +269,8 @@ class Loop:
                     self.layout, state.parameters, points[:, :-1], state.gradient_state, self.engine
                 )
             kept, (average, _) = model
-            parameters, optimizer_state, slope = self.update(state, points, average)
-        put(state, parameters, optimizer_state, kept)
+            parameters, optimizer_state, slope, offsets = self.update(state, points, average)
+        put(state, parameters, optimizer_state, kept, offsets)
         return lambda: float(np.linalg.norm(slope))
 
     def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
@@ -313,24 +326,26 @@ class Loop:
 
     def update(
         self, state: TrainState, points: npt.NDArray[Any], model_average: FloatArray
-    ) -> tuple[FloatArray, OptimizerState, FloatArray]:
-        """The next parameters and optimizer state, and the gradient that led there."""
-        rate = rate_at(self.optimizer.learning_rate, state.update)
+    ) -> tuple[FloatArray, OptimizerState, FloatArray, FloatArray | None]:
+        """The next parameters and optimizer state, the gradient that led there, and the offsets."""
+        rate, offsets = rate_at(self.optimizer.learning_rate, state.update), None
+        before = state.parameters, state.optimizer_state
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
             slope = self.average_data(state.parameters, points)
-            slope -= model_average
-            parameters, optimizer_state = step_by(
-                self.optimizer,
-                state.parameters,
-                state.optimizer_state,
-                slope,
-                rate,
-                self.weight_decay,
-                self.layout.n_weights,
-            )
+            if self.centre is None:
+                slope -= model_average
+                parameters, optimizer_state = step_by(
+                    self.optimizer, *before, slope, rate, self.weight_decay, self.layout.n_weights
+                )
+            else:
+                offsets = self.centre.follow(state.offsets, self.layout.split(slope)[2])
+                slope -= model_average
+                parameters, optimizer_state = self.centre.step_by(
+                    self.optimizer, self.layout, *before, slope, rate, self.weight_decay, offsets
+                )
             self.require_finite(float(parameters @ parameters), state, rate)
         parameters.setflags(write=False)
-        return parameters, optimizer_state, slope
+        return parameters, optimizer_state, slope, offsets
 
     def require_finite(self, size: float, state: TrainState, rate: float) -> None:
         """An error if ``size``, the sum of the squares of the parameters after ``state``, is too large."""

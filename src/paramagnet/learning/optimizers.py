@@ -163,10 +163,16 @@ def step_by(
     rate: float,
     weight_decay: float,
     n_weights: int,
+    stretched: tuple[slice, float] | None = None,
 ) -> tuple[FloatArray, OptimizerState]:
-    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay."""
+    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay.
+
+    ``stretched`` are parameters whose step is multiplied by a factor, and that factor.
+    """
     direction, after = optimizer.step(state, slope)
     moved = rate * direction
+    if stretched is not None:
+        moved[stretched[0]] *= stretched[1]
     moved += parameters
     if weight_decay:
         moved[:n_weights] -= rate * weight_decay * parameters[:n_weights]
@@ -220,6 +226,16 @@ def check_step(
         raise ValueError(
             f"`step` of {type(optimizer).__name__} must return a direction in float64, got "
             f"{parameters.dtype}."
+        )
+
+
+def check_slots(earlier: OptimizerState, first: OptimizerState, optimizer: Optimizer) -> None:
+    """An error if ``earlier`` cannot be a state of ``optimizer``, whose runs start with ``first``."""
+    if len(first.slots) != len(earlier.slots):
+        raise ValueError(
+            f"`optimizer` must start with {len(earlier.slots)} slots, as that of the run to go on with did, "
+            f"got {len(first.slots)} from {type(optimizer).__name__}. To change it, start a new run from the "
+            "machine `state.rbm`."
         )
 
 

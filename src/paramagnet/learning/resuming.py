@@ -53,7 +53,9 @@ def check_same_run(
     earlier: Mapping[str, str], now: Mapping[str, str], optimizer: Optimizer, *, same_schedule: bool
 ) -> None:
     """An error if the settings of a state, ``earlier``, are not those of the run that is to go on with it."""
-    earlier = {"device": KERNELS, "sums": SUMS_BEFORE, **earlier}  # older checkpoints do not hold these
+    # Older checkpoints do not hold these, and runs that are not centred do not say so.
+    earlier = {"device": KERNELS, "sums": SUMS_BEFORE, "centred": "False", **earlier}
+    now = {"centred": "False", **now}
     if "sums" in now and earlier["device"] == KERNELS and earlier["sums"] != now["sums"]:
         warnings.warn(
             f"The run to go on with was made with another order of sums ({earlier['sums']}, now "

@@ -12,8 +12,10 @@ that never change is zero, not the rounding of 1/B and 1/C, which Adam would tur
 States have two values in all of them, so all are looked up (`paramagnet.kernels.lookup`): their sums do not
 depend on how rows are shared between threads. A pass over the parameters then makes the step of the optimizer
 and writes parameters and slots in float64, and the weights once more in float32 for the next update
-(`paramagnet.kernels.passes`). Buffers are kept between updates, and the arrays of states that nobody holds
-any more are used again (`paramagnet._recycled`).
+(`paramagnet.kernels.passes`). In centred learning (`paramagnet.learning.centring`) the same pass makes the
+gradient in centred coordinates, and the sums over changes of weights that biases are corrected by. Buffers
+are kept between updates, and the arrays of states that nobody holds any more are used again
+(`paramagnet._recycled`).
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +35,7 @@ from paramagnet.kernels.lookup import fill_codes, fill_codes_across, make_room, 
 from paramagnet.kernels.passes import gather_states, move_biases, move_weights, sum_rows
 from paramagnet.kernels.sampling import draw, fill_means
 from paramagnet.layout import Layout
+from paramagnet.learning.centring import Centre
 from paramagnet.learning.gradients.base import Particles
 from paramagnet.learning.optimizers import (
     Optimizer,
@@ -41,6 +44,7 @@ from paramagnet.learning.optimizers import (
     largest_direction,
     step_by,
 )
+from paramagnet.learning.sampled_plan import Part, Plan, Rows, Slice
 from paramagnet.learning.sampled_setup import estimate_seconds, has_fused_sweeps, probe_layers
 from paramagnet.learning.state import TrainState
 from paramagnet.sampling.chains import Chains, run_sweeps
@@ -51,64 +55,20 @@ OVERWRITTEN_FROM = 200_000  # parameters: from here on a state that nobody holds
 SLICE = 400  # most visible units whose gradient is made at a time
 SECONDS_PER_THREAD = 3e-4  # of an update: below, another thread costs more than it brings
 _EMPTY = np.empty(0)
+_NONE = read_only(_EMPTY)
 
 
 class Updated(NamedTuple):
-    """What an update leads to, and the squares of the norms of the parameters and of the gradient."""
+    """What an update leads to, the squares of the norms of the parameters and of the gradient, and the
+    offsets of centred learning.
+    """
 
     parameters: FloatArray
     optimizer_state: OptimizerState
     chains: Chains
     size: float
     steepness: float
-
-
-class _Rows(NamedTuple):
-    """The rows of one buffer that belong to some points of the batch, and to some chains."""
-
-    batch: npt.NDArray[Any]
-    chains: npt.NDArray[Any]
-
-
-class _Part(NamedTuple):
-    """What one thread works on: some points of the batch and some chains, as views of the buffers."""
-
-    points: slice
-    chains: slice
-    ranges: tuple[int, int, int, int]  # of the rows of both
-    states: _Rows
-    codes: _Rows
-    fields: _Rows
-    means: _Rows
-    factors: _Rows
-    none_v: Float32Array
-    none_h: Float32Array
-    drawn_h: Float32Array
-    codes_h: npt.NDArray[np.uint16]
-    fields_v: Float32Array
-
-
-class _Slice(NamedTuple):
-    """Some visible units, whose gradient one thread makes at a time."""
-
-    units: tuple[int, int]
-    codes: npt.NDArray[np.uint16]
-    norms: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """The views of the buffers for batches of one size; the last batch of an epoch may be smaller."""
-
-    states: Float32Array
-    means: Float32Array
-    factors: Float32Array
-    chains: Float32Array
-    parts: list[_Part]
-    codes_across: npt.NDArray[np.uint16]
-    slices: list[_Slice]
-    norms: FloatArray
-    scale: float  # of the gradient
+    offsets: FloatArray | None
 
 
 class SampledUpdate:
@@ -122,10 +82,11 @@ class SampledUpdate:
         optimizer: Optimizer,
         weight_decay: float,
         batch_size: int,
+        centre: Centre | None = None,
     ) -> None:
         n, m = layout.n_visible, layout.n_hidden
         self._layout, self._particles, self._optimizer = layout, particles, optimizer
-        self._weight_decay = weight_decay
+        self._weight_decay, self._centre = weight_decay, centre
         self._visible, self._hidden = probe_layers(layout)
         self._high = points > self._middle(self._visible)  # a byte for every number of the data
         n_chains = particles.n_chains or batch_size
@@ -139,6 +100,10 @@ class SampledUpdate:
         self._norm = math.inf
         bounds = [max(1.0, *map(abs, layer.levels)) for layer in (self._visible, self._hidden)]
         self._largest_slope = 2.0 * bounds[0] * bounds[1]  # a difference of two averages of v_i E[h_j | v]
+        self._growth = 0.0  # of biases, per change of the weights
+        if centre is not None:
+            self._largest_slope *= 3.0  # less mu_i g_c_j, less g_b_i lam_j
+            self._growth = centre.growth(layout, bounds[1])
         self._states, self._fields = np.empty((n_rows, n), np.float32), np.empty((n_rows, m), np.float32)
         self._means, self._codes = np.empty_like(self._fields), make_room(n_rows, n)[0]
         self._none_v, self._none_h = np.zeros((n_chains, n), np.float32), np.zeros((n_chains, m), np.float32)
@@ -151,9 +116,10 @@ class SampledUpdate:
             for _ in range(self._n_threads)
         ]
         self._slope_v, self._slope_h = np.empty(n), np.empty(m)
+        self._batch_h, self._along = (_EMPTY, _EMPTY) if centre is None else (np.empty(m), np.empty(n))
         self._vectors = [Recycled((layout.size,), np.float64) for _ in range(3)]
         self._moved = Recycled((n_chains, n), np.float32)
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, Plan] = {}
 
     def __call__(
         self, state: TrainState, chosen: npt.NDArray[np.int64], rate: float, in_place: bool = False
@@ -167,14 +133,17 @@ class SampledUpdate:
         chains, parameters, optimizer_state = state.gradient_state, state.parameters, state.optimizer_state
         assert isinstance(chains, Chains)
         moved = self._sample(parameters, chains, chosen, plan)
-        sum_rows(plan.states, plan.factors, plan.means, self._slope_v, self._slope_h)
+        slopes = self._slope_v, self._slope_h
+        sum_rows(plan.states, plan.factors, plan.means, *slopes, len(chosen), self._batch_h)
         self._slope_v *= plan.scale
         self._slope_h *= plan.scale
+        self._batch_h *= plan.scale
+        offsets = None if self._centre is None else self._centre.follow(state.offsets, self._batch_h)
         rule = fused_rule(self._optimizer, optimizer_state.n_steps)
         if rule is None:
-            return self._step_by(parameters, optimizer_state, moved, plan, rate)
+            return self._step_by(parameters, optimizer_state, moved, plan, rate, offsets)
         settings = (*rule, rate, 1.0 - rate * self._weight_decay)
-        return self._step(parameters, optimizer_state, moved, plan, settings, in_place)
+        return self._step(parameters, optimizer_state, moved, plan, settings, offsets, in_place)
 
     def may_overwrite(self, latest: list[TrainState], rate: float, largest: float) -> bool:
         """Whether the state in ``latest`` may be overwritten by the next one.
@@ -196,15 +165,21 @@ class SampledUpdate:
         vectors = state.parameters, *state.optimizer_state.slots
         if not all(map(Recycled.is_free_but_for, self._vectors, vectors)):
             return False
-        direction = largest_direction(self._optimizer, self._largest_slope)
-        kept = max(1.0, abs(1.0 - rate * self._weight_decay))  # of the weights, or of the biases
-        grown = kept * self._norm + rate * direction * self._layout.size**0.5
-        return bool(grown < largest)
+        return self._largest_norm(rate) < largest
+
+    def _largest_norm(self, rate: float) -> float:
+        """A bound on the norm of the parameters after the next update."""
+        moved = rate * largest_direction(self._optimizer, self._largest_slope)
+        decay, layout = rate * self._weight_decay, self._layout
+        factor = 1.0 if self._centre is None else max(1.0, self._centre.factor)
+        kept = max(1.0, abs(1.0 - decay))  # of the weights, or of the biases
+        grown = kept * self._norm + factor * moved * math.sqrt(layout.size)
+        return grown + self._growth * (moved * math.sqrt(layout.n_weights) + decay * self._norm)
 
     # The chains, and the means of the hidden units
 
     def _sample(
-        self, parameters: FloatArray, chains: Chains, chosen: npt.NDArray[np.int64], plan: _Plan
+        self, parameters: FloatArray, chains: Chains, chosen: npt.NDArray[np.int64], plan: Plan
     ) -> Chains:
         """The chains after their sweeps; states and scaled means of batch and chains are in the buffers."""
         weights, visible_bias, hidden_bias = self._layout.split(parameters)
@@ -246,7 +221,7 @@ class SampledUpdate:
 
     def _sample_part(
         self,
-        part: _Part,
+        part: Part,
         room: Float32Array,
         chains: Chains,
         chosen: npt.NDArray[np.int64],
@@ -301,7 +276,7 @@ class SampledUpdate:
     # The gradient, and the step
 
     def _make_gradient(
-        self, part: _Slice, plan: _Plan, room: tuple[Float32Array, Float32Array]
+        self, part: Slice, plan: Plan, room: tuple[Float32Array, Float32Array]
     ) -> Float32Array:
         """The gradient of the weights of some visible units."""
         first, last = part.units
@@ -317,8 +292,9 @@ class SampledUpdate:
         parameters: FloatArray,
         optimizer_state: OptimizerState,
         moved: Chains,
-        plan: _Plan,
+        plan: Plan,
         rule: tuple[float, ...],
+        lam: FloatArray | None,
         in_place: bool,
     ) -> Updated:
         """The step of an optimizer that the compiled pass knows."""
@@ -328,15 +304,19 @@ class SampledUpdate:
             vector.base if in_place else store.take()
             for store, vector in zip(self._vectors, before, strict=False)
         ]
-        before += [read_only(_EMPTY)] * (3 - len(before))
+        before += [_NONE] * (3 - len(before))
         vectors = tuple(before), (*after, *[_EMPTY] * (3 - len(after)))
-        offsets, sums = (_EMPTY, _EMPTY, _EMPTY, _EMPTY), (_EMPTY, _EMPTY)
+        centre, factor, offsets = self._centre, 1.0, (_NONE, _NONE, _EMPTY, _EMPTY)
+        if centre is not None and lam is not None:
+            factor, offsets = centre.factor, (centre.means, lam, self._slope_v, self._slope_h)
+            plan.across[:] = 0.0
 
         def work(index: int) -> None:
             part, room = plan.slices[index], self._rooms.pop()
             try:
                 gradient = self._make_gradient(part, plan, room)
                 part.norms[:] = 0.0
+                sums = self._along, part.across
                 move_weights(
                     gradient, part.units, rule, offsets, *vectors, in_place, self._weights, sums, part.norms
                 )
@@ -345,20 +325,22 @@ class SampledUpdate:
 
         self._share(work, len(plan.slices))
         norms = plan.norms.sum(axis=0)
-        move_biases(self._slope_h, n_weights, 1.0, _EMPTY, rule, *vectors, norms)
-        move_biases(self._slope_v, n_weights + m, 1.0, _EMPTY, rule, *vectors, norms)
+        across = plan.across.sum(axis=0)  # in the order of the slices, which follow from the sizes
+        move_biases(self._slope_h, n_weights, factor, across, rule, *vectors, norms)
+        move_biases(self._slope_v, n_weights + m, 1.0, self._along, rule, *vectors, norms)
         found = [read_only(vector) for vector in after]
         self._weights_of, self._norm = found[0], math.sqrt(norms[0])
         state = OptimizerState(optimizer_state.n_steps + 1, tuple(found[1:]))
-        return Updated(found[0], state, moved, float(norms[0]), float(norms[1]))
+        return Updated(found[0], state, moved, float(norms[0]), float(norms[1]), lam)
 
     def _step_by(
         self,
         parameters: FloatArray,
         optimizer_state: OptimizerState,
         moved: Chains,
-        plan: _Plan,
+        plan: Plan,
         rate: float,
+        lam: FloatArray | None,
     ) -> Updated:
         """The step of any other optimizer, on the gradient as one vector."""
         slope = np.empty(self._layout.size)
@@ -373,19 +355,15 @@ class SampledUpdate:
                 self._rooms.append(room)
 
         self._share(work, len(plan.slices))
-        found, state = step_by(
-            self._optimizer,
-            parameters,
-            optimizer_state,
-            slope,
-            rate,
-            self._weight_decay,
-            self._layout.n_weights,
-        )
+        step = parameters, optimizer_state, slope, rate, self._weight_decay
+        if self._centre is not None and lam is not None:
+            found, state = self._centre.step_by(self._optimizer, self._layout, *step, lam)
+        else:
+            found, state = step_by(self._optimizer, *step, self._layout.n_weights)
         found.setflags(write=False)
-        return Updated(found, state, moved, float(found @ found), float(slope @ slope))
+        return Updated(found, state, moved, float(found @ found), float(slope @ slope), lam)
 
-    def _make_plan(self, n_points: int) -> _Plan:
+    def _make_plan(self, n_points: int) -> Plan:
         """The views of the buffers for batches of ``n_points``."""
         n_chains = self._particles.n_chains or n_points
         n_rows, n_parts = n_points + n_chains, self._n_threads
@@ -398,12 +376,12 @@ class SampledUpdate:
             chains = slice(n_chains * k // n_parts, n_chains * (k + 1) // n_parts)
             rows = points, slice(n_points + chains.start, n_points + chains.stop)
 
-            def both(array: Any, rows: tuple[slice, slice] = rows) -> _Rows:
-                return _Rows(array[rows[0]], array[rows[1]])
+            def both(array: Any, rows: tuple[slice, slice] = rows) -> Rows:
+                return Rows(array[rows[0]], array[rows[1]])
 
             ranges = (points.start, points.stop, rows[1].start, rows[1].stop)
             parts.append(
-                _Part(
+                Part(
                     points, chains, ranges, both(self._states), both(self._codes), both(self._fields),
                     both(self._means), both(factors), self._none_v[chains], self._none_h[chains],
                     self._drawn_h[chains], self._codes_h[chains], self._fields_v[chains],
@@ -411,12 +389,13 @@ class SampledUpdate:
             )  # fmt: skip
         codes, borders = make_room(self._layout.n_visible, n_rows)[0], self._borders
         norms = np.empty((len(borders) - 1, 2))
+        across = np.empty((len(borders) - 1, self._batch_h.size))  # as many as hidden units, or none
         slices = [
-            _Slice(units, codes[slice(*units)], row)
-            for units, row in zip(itertools.pairwise(borders), norms, strict=True)
+            Slice(units, codes[slice(*units)], *rows)
+            for units, *rows in zip(itertools.pairwise(borders), norms, across, strict=True)
         ]
         states, means = self._states[:n_rows], self._means[:n_rows]
-        return _Plan(states, means, factors, states[n_points:], parts, codes, slices, norms, scale)
+        return Plan(states, means, factors, states[n_points:], parts, codes, slices, norms, across, scale)
 
     def _share(self, work: Callable[[int], None], count: int) -> None:
         """Call ``work`` for all parts or slices."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._arrays import as_array, shown
+from paramagnet._checks import as_count, as_path, as_positive, as_real
 from paramagnet._files import read_arrays, writable_target, write_arrays
 from paramagnet.estimates import Estimate, effective_number
 from paramagnet.layout import Layout
@@ -28,6 +30,7 @@ from paramagnet.sampling.annealing import N_SAMPLES
 from paramagnet.sampling.chains import Chains
 from paramagnet.units import FloatArray, as_unit, saved_name
 
+MOST_MEASUREMENTS = 1_000_000  # of one run
 _FORMAT = "paramagnet.checkpoint"
 _COLUMNS_BEFORE = 7  # of records in checkpoints that do not hold `n_effective`
 _PREFIX = "gradient."  # of the names of the arrays of a gradient's state
@@ -39,8 +42,9 @@ class Record:
 
     Log-likelihoods are in nats per point, NaN where there is none; ``error`` is the standard error of
     either, 0 where they are exact, and ``n_effective`` the effective number of samples behind them, infinite
-    where they are exact. ``gradient_norm`` is that of the epoch's last update, ``weight_norm`` is
-    the root of the sum of the squared weights, ``seconds`` is the time spent training.
+    where they are exact. ``gradient_norm`` is that of the epoch's last update (in centred coordinates where
+    learning is centred), ``weight_norm`` is the root of the sum of the squared weights, ``seconds`` is the
+    time spent training.
     """
 
     epoch: int
@@ -56,6 +60,28 @@ class Record:
     def trusted(self) -> bool:
         """Whether there are enough effective samples for a reliable error."""
         return Estimate(self.log_likelihood, self.error, self.n_effective).trusted
+
+
+def evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
+    """The epochs of a run after which to measure, as `train` takes them."""
+    if evaluate is None:
+        evaluate = max(1, epochs // 50)
+    if isinstance(evaluate, (int, np.integer)):
+        every = as_count(evaluate, "evaluate")
+        if epochs // every > MOST_MEASUREMENTS:
+            raise ValueError(
+                f"`evaluate` must ask for at most {MOST_MEASUREMENTS} measurements, got {epochs // every}: "
+                f"every {every} of {epochs} epochs. Measure at fewer of them."
+            )
+        return frozenset((*range(0, epochs + 1, every), epochs))
+    wanted = "None, an integer or a sequence of integers"
+    named = as_array(evaluate, "evaluate", wanted)
+    if named.size > MOST_MEASUREMENTS or named.ndim != 1:
+        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
+    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in named.tolist()]
+    if chosen and max(chosen) > epochs:
+        raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
+    return frozenset(chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +107,8 @@ class TrainState:
 
     ``epoch`` counts complete epochs, ``batch`` the batches done of the one under way and ``order`` is that
     epoch's order of the points. ``gradient_state`` is what the gradient keeps between updates, `chains` for
-    instance. ``settings`` describes data and options; going on with others is refused.
+    instance. ``settings`` describes data and options; going on with others is refused. ``offsets`` is the
+    running mean of the hidden units in centred learning, None before its first update and otherwise.
     """
 
     layout: Layout
@@ -95,6 +122,7 @@ class TrainState:
     seconds: float
     settings: dict[str, str]
     gradient_state: GradientState | None = None
+    offsets: FloatArray | None = None
 
     def __repr__(self) -> str:
         return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
@@ -131,6 +159,8 @@ class TrainState:
             arrays["records"] = np.array([astuple(record) for record in self.records], dtype=np.float64)
         if self.order is not None:
             arrays["order"] = self.order.astype(np.float64)  # exact below 2**53
+        if self.offsets is not None:
+            arrays["offsets"] = self.offsets
         progress: dict[str, Any] = {
             "n_visible": self.layout.n_visible,
             "n_hidden": self.layout.n_hidden,
@@ -186,6 +216,11 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         if vector.shape != (layout.size,):
             raise ValueError(f"vectors must have {layout.size} entries, got shape {vector.shape}")
         vector.setflags(write=False)
+    offsets = arrays.get("offsets")
+    if offsets is not None:
+        if offsets.shape != (layout.n_hidden,) or not np.isfinite(offsets).all():
+            raise ValueError(f"the offsets must be {layout.n_hidden} finite numbers")
+        offsets.setflags(write=False)
     np.random.PCG64().state = content["rng_state"]  # raises where it is none
     order = arrays["order"].astype(np.int64) if "order" in arrays else None
     if order is not None and not np.array_equal(np.sort(order), np.arange(order.size)):
@@ -213,6 +248,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         seconds=float(content["seconds"]),
         settings={str(name): str(value) for name, value in content["settings"].items()},
         gradient_state=gradient_state,
+        offsets=offsets,
     )
 
 
@@ -246,3 +282,12 @@ class Checkpoint:
     def check(self) -> Path:
         """The file to be written; an error if it cannot be."""
         return writable_target(self.path)
+
+
+def as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
+    """The file of a run and how often it is written, checked; None where there is none."""
+    if checkpoint is None:
+        return None
+    keep = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(as_path(checkpoint, "checkpoint"))
+    keep.check()
+    return keep

@@ -16,32 +16,37 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet._arrays import as_array, shown
+from paramagnet._arrays import shown
 from paramagnet._checks import (
     MOST_SWEEPS,
     as_callable,
     as_count,
     as_flag,
     as_generator,
-    as_path,
     as_positive,
     as_real,
 )
 from paramagnet.layout import Layout
+from paramagnet.learning.centring import Centring, as_centring
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.loop import Loop
 from paramagnet.learning.moments import append_ones
-from paramagnet.learning.optimizers import Adam, Optimizer, OptimizerState, as_optimizer, start_optimizer
+from paramagnet.learning.optimizers import (
+    Adam,
+    Optimizer,
+    OptimizerState,
+    as_optimizer,
+    check_slots,
+    start_optimizer,
+)
 from paramagnet.learning.resuming import check_same_run
 from paramagnet.learning.sampled_setup import compact_points, is_compiled
-from paramagnet.learning.state import Checkpoint, History, TrainState
+from paramagnet.learning.state import Checkpoint, History, TrainState, as_checkpoint, evaluated_epochs
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.devices import KERNELS, as_engine
 from paramagnet.units import FloatArray
-
-MOST_MEASUREMENTS = 1_000_000  # of one run
 
 logger = logging.getLogger(__name__)
 logger.addHandler(logging.NullHandler())
@@ -66,6 +71,7 @@ def train(
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
+    centred: bool | Centring = False,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -97,6 +103,10 @@ def train(
         smaller.
     weight_decay : float, default 0.0
         ``rate * weight_decay * w`` is taken off the weights at every update (not off the biases).
+    centred : bool or Centring, default False
+        Whether to learn in coordinates around the means of the units, which keeps weights and hidden units
+        from being spent on the mean of the data. The machine itself is the plain one. A `Centring` sets the
+        details. The start is taken as it is; ``initialize(..., scheme="centred")`` makes one that fits.
     evaluate : int or sequence of int, optional
         After which epochs to measure: every so many and the last, or a sequence of epochs; epoch 0 is the
         start. None takes about fifty.
@@ -126,7 +136,7 @@ def train(
     TrainResult
         The trained machine, the learning curve and the last state.
     """
-    keep = _as_checkpoint(checkpoint)
+    keep = as_checkpoint(checkpoint)
     as_callable(callback, "callback", "the state after every update")
     loop, steps = _prepare(
         rbm,
@@ -136,6 +146,7 @@ def train(
         optimizer=optimizer,
         batch_size=batch_size,
         weight_decay=weight_decay,
+        centred=centred,
         evaluate=evaluate,
         validation=validation,
         log_z=log_z,
@@ -174,6 +185,7 @@ def training_steps(
     optimizer: Optimizer = Adam(1e-3),  # noqa: B008
     batch_size: int | None = None,
     weight_decay: float = 0.0,
+    centred: bool | Centring = False,
     evaluate: int | Sequence[int] | None = None,
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -204,6 +216,8 @@ def training_steps(
         As in `train`.
     weight_decay : float, default 0.0
         As in `train`.
+    centred : bool or Centring, default False
+        As in `train`.
     evaluate : int or sequence of int, optional
         As in `train`.
     validation : array_like, optional
@@ -232,6 +246,7 @@ def training_steps(
         optimizer=optimizer,
         batch_size=batch_size,
         weight_decay=weight_decay,
+        centred=centred,
         evaluate=evaluate,
         validation=validation,
         log_z=log_z,
@@ -267,14 +282,14 @@ def _prepare(
         rbm,
         data,
         optimizer=optimizer,
-        evaluated=_evaluated_epochs(evaluate, epochs),
+        evaluated=evaluated_epochs(evaluate, epochs),
         before_measuring=before_measuring,
         **options,
     )
     first = start_optimizer(optimizer, loop.layout.size)
     if isinstance(rbm, TrainState):
         check_same_run(rbm.settings, loop.settings, optimizer, same_schedule=same_schedule)
-        _check_slots(rbm.optimizer_state, first, optimizer)
+        check_slots(rbm.optimizer_state, first, optimizer)
         kept = rbm.gradient_state
         if isinstance(kept, ArrayState):
             kept = loop.gradient.restore(loop.layout, kept)
@@ -287,16 +302,17 @@ def take_over(state: TrainState, data: Any, *, rng: Rng = None, **options: Any) 
     """The start of a run on other ``data`` that takes machine, optimizer and, where they fit, chains along.
 
     ``options`` are those of `train` that describe a run: ``gradient``, ``optimizer``, ``batch_size``,
-    ``weight_decay``.
+    ``weight_decay``, ``centred``.
     """
     loop = _make_loop(state.rbm, data, evaluated=frozenset(), **options)
     first = start_optimizer(loop.optimizer, loop.layout.size)
     start, generator = _first_state(loop, state.rbm, first, rng)
-    _check_slots(state.optimizer_state, first, loop.optimizer)
+    check_slots(state.optimizer_state, first, loop.optimizer)
     kept = state.gradient_state
     if not loop.gradient.fits(kept):
         kept = loop.gradient.start(loop.layout, start.parameters, loop.points, generator, loop.engine)
-    return replace(start, optimizer_state=state.optimizer_state, gradient_state=kept)
+    offsets = None if loop.centre is None else state.offsets
+    return replace(start, optimizer_state=state.optimizer_state, gradient_state=kept, offsets=offsets)
 
 
 def _make_loop(
@@ -307,6 +323,7 @@ def _make_loop(
     optimizer: Optimizer,
     batch_size: int | None,
     weight_decay: float,
+    centred: bool | Centring = False,
     evaluated: frozenset[int],
     validation: Any = None,
     log_z: LogZ | LogZOfEpoch = LogZ(),  # noqa: B008
@@ -328,6 +345,7 @@ def _make_loop(
             "`gradient` must be None, `Exact()`, `PCD()`, `CD()` or an object of a class of yours derived "
             f"from `Gradient`, got {shown(gradient)}."
         )
+    centring = None if centred is False else as_centring(centred)
     compiled = is_compiled(gradient, layout, engine)
     as_points = compact_points if compiled else _as_points
     points = as_points(data, "data", layout)
@@ -345,6 +363,7 @@ def _make_loop(
         evaluated=evaluated,
         log_z=log_z if callable(log_z) else as_log_z(log_z),
         engine=engine,
+        centre=None if centring is None else centring.at(layout, points, optimizer),
         before_measuring=before_measuring,
         overwrite=overwrite,
     )
@@ -373,42 +392,3 @@ def _first_state(
 
 def _as_points(data: Any, argument: str, layout: Layout) -> FloatArray:
     return layout.visible.as_states(data, argument, layout.n_visible)
-
-
-def _check_slots(earlier: OptimizerState, first: OptimizerState, optimizer: Optimizer) -> None:
-    """An error if ``earlier`` cannot be a state of ``optimizer``, whose runs start with ``first``."""
-    if len(first.slots) != len(earlier.slots):
-        raise ValueError(
-            f"`optimizer` must start with {len(earlier.slots)} slots, as that of the run to go on with did, "
-            f"got {len(first.slots)} from {type(optimizer).__name__}. To change it, start a new run from the "
-            "machine `state.rbm`."
-        )
-
-
-def _as_checkpoint(checkpoint: str | os.PathLike[str] | Checkpoint | None) -> Checkpoint | None:
-    if checkpoint is None:
-        return None
-    keep = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(as_path(checkpoint, "checkpoint"))
-    keep.check()
-    return keep
-
-
-def _evaluated_epochs(evaluate: int | Sequence[int] | None, epochs: int) -> frozenset[int]:
-    if evaluate is None:
-        evaluate = max(1, epochs // 50)
-    if isinstance(evaluate, (int, np.integer)):
-        every = as_count(evaluate, "evaluate")
-        if epochs // every > MOST_MEASUREMENTS:
-            raise ValueError(
-                f"`evaluate` must ask for at most {MOST_MEASUREMENTS} measurements, got {epochs // every}: "
-                f"every {every} of {epochs} epochs. Measure at fewer of them."
-            )
-        return frozenset((*range(0, epochs + 1, every), epochs))
-    wanted = "None, an integer or a sequence of integers"
-    named = as_array(evaluate, "evaluate", wanted)
-    if named.size > MOST_MEASUREMENTS or named.ndim != 1:
-        raise ValueError(f"`evaluate` must be {wanted}, got {shown(evaluate)}.")
-    chosen = [as_count(epoch, "evaluate", minimum=0) for epoch in named.tolist()]
-    if chosen and max(chosen) > epochs:
-        raise ValueError(f"`evaluate` must not go beyond `epochs` = {epochs}, got {max(chosen)}.")
-    return frozenset(chosen)

@@ -62,6 +62,8 @@ def describe_spec(spec: Spec) -> str:
         )
     else:
         gradient = f"gradients by {describe(learning.make_gradient())}"
+    if learning.centred:
+        gradient += ", centred learning"
     if measurement.log_partition == "exact":
         log_z = "exact log-likelihoods"
     else:

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paramagnet._arrays import as_array, require_memory, shown
-from paramagnet._checks import MOST_SWEEPS, as_callable, as_count, as_path, as_positive, as_real
+from paramagnet._checks import MOST_SWEEPS, as_callable, as_count, as_flag, as_path, as_positive, as_real
 from paramagnet.data.binarize import check_method
 from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
@@ -189,6 +189,7 @@ def compare_initializations(
     trials: int = 5,
     learning_rate: float = 1e-3,
     batch_size: int | None = None,
+    centred: bool = False,
     held_out: float = 0.0,
     binarize: str | float = "otsu",
     log_z: LogZ = LogZ(),  # noqa: B008
@@ -224,6 +225,8 @@ def compare_initializations(
         Learning rate of Adam.
     batch_size : int, optional
         Points per update; None takes all points at once.
+    centred : bool, default False
+        Whether learning is centred, see `train`.
     held_out : float, default 0.0
         Share of the points that are measured but not learned.
     binarize : str or float, default "otsu"
@@ -288,7 +291,12 @@ def compare_initializations(
                 binarize=binarize,
                 sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
             ),
-            learning=LearningSpec(learning_rate, batch_size=batch_size, gradient="exact" if exact else "pcd"),
+            learning=LearningSpec(
+                learning_rate,
+                batch_size=batch_size,
+                gradient="exact" if exact else "pcd",
+                centred=as_flag(centred, "centred"),
+            ),
             measurement=MeasurementSpec(
                 (epochs,),
                 curve=_CURVE,
@@ -313,6 +321,7 @@ def compare_initializations(
             f"All runs failed; the first: {next(iter(failures.values()), 'no reason known')}"
         )
     gradient = "exact gradients" if exact else "gradients from persistent chains (PCD)"
+    gradient += ", centred learning" if centred else ""
     gradient += ", exact log-likelihoods" if exact_z else ", log-likelihoods by mAIS"
     standings = rank_starts(records, epochs)
     return InitializationComparison(

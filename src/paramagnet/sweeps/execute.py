@@ -179,6 +179,7 @@ def _train(
         gradient=run.learning.make_gradient(),
         optimizer=run.learning.make_optimizer(),
         batch_size=run.learning.batch_size,
+        centred=run.learning.centred,
         evaluate=evaluate,
         validation=held_out,
         log_z=_log_z(run),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from paramagnet._arrays import shown
-from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_positive, as_real
 from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
 
 if TYPE_CHECKING:  # reading a specification must not load the kernels
@@ -31,7 +31,7 @@ class LearningSpec:
 
     ``optimizer`` and ``gradient`` are names, or "package.module:Name" for a class of the user's.
     ``n_chains``, ``n_steps`` and ``n_relax`` are those of the gradient; None takes its defaults. ``options``
-    are further settings of the two as pairs of name and value.
+    are further settings of the two as pairs of name and value. ``centred`` is that of `train`.
     """
 
     learning_rate: float
@@ -43,6 +43,7 @@ class LearningSpec:
     n_steps: int | None = None
     n_relax: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    centred: bool = False
 
     def __post_init__(self) -> None:
         as_positive(as_real(self.learning_rate, "learning_rate"), "learning_rate")
@@ -53,6 +54,7 @@ class LearningSpec:
             as_count(self.batch_size, "batch_size", maximum=MOST_POINTS)
         if not 0.0 <= as_real(self.momentum, "momentum") < 1.0:
             raise ValueError(f"`momentum` must be at least 0 and below 1, got {self.momentum!r}.")
+        object.__setattr__(self, "centred", as_flag(self.centred, "centred"))
         if self.momentum and self.optimizer == "adam":
             raise ValueError("`momentum` is for the optimizer sgd; adam has its own.")
         self._settle_chains()

@@ -28,7 +28,8 @@ MOST_RUNS = 1_000_000  # of a specification
 MOST_UNITS = 1_000_000  # of a layer
 MOST_OF_CURVE = 1000  # measurements
 
-LATER: dict[str, Any] = {"options": ()}  # fields that came after the first digests, with their defaults
+# Fields that came after the first digests, with their defaults.
+LATER: dict[str, Any] = {"options": (), "centred": False}
 
 
 @dataclass(frozen=True)

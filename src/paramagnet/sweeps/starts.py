@@ -8,6 +8,7 @@ A start is named like its scheme of weights, with what is done about the visible
     hinton+data                  (or any other scheme) the same biases, weights of the scheme
     d-wave                       zero biases, the default scale of D-Wave's package
     hopfield                     groups of points as patterns, see `initialize`
+    centred                      layer-correlation between centred units, see `initialize`
     package.module:Name+data     a class of the user's; settings stand in brackets: Name(width=0.5)+data
 
 A number before the name is a gain: "0.5 layer-correlation+data". All starts of a trial scale the same normal
