@@ -90,7 +90,7 @@ def speed() -> str:
         "torch.bernoulli": "`torch.bernoulli`",
         "torch in place": "PyTorch in place",
     }
-    pcd, pcd1 = peers["PCD-40 update, fresh, 1000 chains"], peers["PCD-1 update, weak, 100 chains"]
+    pcd, updates = peers["PCD-40 update, fresh, 1000 chains"], record("updates")
     step = peers["one temperature, fresh, 1000 chains"]["seconds"]
     textbook = {"textbook NumPy": "textbook NumPy", "textbook PyTorch": "the same in PyTorch"}
     rows = [
@@ -112,10 +112,14 @@ def speed() -> str:
             seconds(pcd["seconds"]["paramagnet"]),
             ratios(pcd["seconds"], "paramagnet", torch),
         ),
-        (
-            "PCD-1 update, 784 x 500, 100 chains",
-            seconds(pcd1["seconds"]["paramagnet"]),
-            ratios(pcd1["seconds"], "paramagnet", {**torch, "scikit-learn": "scikit-learn"}) + ": slower",
+        *(
+            (
+                f"PCD-1 update with Adam, {size}, 100 chains",
+                seconds(clock["paramagnet"]),
+                ratios(clock, "paramagnet", torch),
+            )
+            for size in ("20 x 20", "100 x 100", "784 x 64", "784 x 500", "3000 x 3000")
+            for clock in [updates[f"PCD-1, 100 chains, {size}, default threads"]["seconds"]]
         ),
         (
             "one temperature of mAIS, 784 x 500, 1000 chains",
@@ -150,6 +154,21 @@ def peers_speed() -> str:
         "PyTorch in place",
     ]
     return markdown(head, rows)
+
+
+def updates_speed() -> str:
+    """Against other packages: everyday updates, as many times faster than each."""
+    others = ["torch in place", "torch.bernoulli", "rbms", "former"]
+    rows = []
+    for what, result in record("updates").items():
+        if isinstance(result, dict):
+            clock = result["seconds"]
+            ours = clock["paramagnet"]
+            cells = [times(clock[name] / ours) if name in clock else "" for name in others]
+            rows.append([what, seconds(ours), *cells])
+    head = ["update with Adam, batches of 100, bits", "paramagnet"]
+    head += ["over PyTorch in place", "over torch.bernoulli", "over rbms", "over version 0.1"]
+    return markdown(head, rows, numbers=True)
 
 
 def exact_cost() -> str:
@@ -378,6 +397,7 @@ def drop_empty(head: list[str], rows: list[list[str]]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "speed": speed,
     "peers-speed": peers_speed,
+    "updates-speed": updates_speed,
     "exact-cost": exact_cost,
     "chains-cost": chains_cost,
     "tempering": tempering,
