@@ -222,10 +222,11 @@ def test_every_public_name_is_on_the_page_of_the_api():
         r"^\.\. (auto\w+|py:data|currentmodule):: ([\w.]+)", text, flags=re.MULTILINE
     ):
         if directive == "currentmodule":
-            module = importlib.import_module(name)
+            adapter = name.startswith("paramagnet.adapters.")  # may want a package that is not installed
+            module = None if adapter else importlib.import_module(name)
         else:
             assert name not in documented, name
-            documented[name] = getattr(module, name)
+            documented[name] = None if module is None else getattr(module, name)
     for name, value in public_names().items():
         assert name == "__version__" or documented[name] is value, name
     public = {  # of the adapters
