@@ -104,6 +104,7 @@ def sklearn_calls() -> Iterator[Call]:
         "n_components": ("count", 2), "hidden": ("unit", "bit"), "hidden_bias": ("real?", None),
         "visible_bias": ("reals", "data"), "gain": ("real", 1.0), "learning_rate": ("real|callable", 0.1),
         "batch_size": ("count?", 4), "n_iter": ("count", 1), "weight_decay": ("real", 0.0),
+        "l1": ("real", 0.0), "l1_group": ("real", 0.0), "clip": ("real?", None),
         "centred": ("flag", False),
         "gradient": ("choice?", None), "threshold": ("real?", "auto"),
     }  # fmt: skip

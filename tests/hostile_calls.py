@@ -41,9 +41,11 @@ _BROADCAST = dict.fromkeys(("beta", "alpha", "b", "c"), ("beta", "alpha", "b", "
 # Results and messages of the package, made by it and not by users; and plain objects.
 NOT_CALLED = {
     "__version__", "BIT", "SPIN", "GAUSSIAN", "SchemeReport", "SaddlePoint", "ConvergenceError",
-    "LayerCorrelationMaximum", "MaximumWarning", "NoMaximumError", "ReplicaSymmetryWarning", "Moments",
-    "TrainResult", "History", "TrainState", "DivergenceError", "Trajectory", "Dataset", "Binarizer",
-    "ConstantDataWarning", "DownloadError", "InitializationComparison",
+    "LayerCorrelationMaximum", "StabilityEdge", "MaximumWarning", "NoMaximumError", "ReplicaSymmetryWarning",
+    "Moments",
+    "TrainResult", "History", "TrainState", "DivergenceError", "TrainingWarning", "Trajectory", "Dataset",
+    "Binarizer", "ConstantDataWarning", "ColumnWarning", "ColumnInfo", "Preparation", "DownloadError",
+    "InitializationComparison", "Diagnosis", "Finding",
     "Gradient",  # an abstract class
 }  # fmt: skip
 
@@ -63,6 +65,9 @@ def public_calls(folder: Path) -> Iterator[Call]:
 
 def theory_calls(folder: Path) -> Iterator[Call]:
     yield Call("gaussian", pm.gaussian, {"variance": ("real", 1.0)})
+    yield Call("relu", pm.relu, {})
+    yield Call("drelu", pm.drelu, {})
+    yield Call("categorical", pm.categorical, {"q": ("count", 3), "zero_sum": ("flag", True)})
     yield Call("Biases", pm.Biases, {"values": ("reals", [0.5, 1.0]), "weights": ("reals?", None)})
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
@@ -73,7 +78,7 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     scheme = {"scheme": ("choice", "layer-correlation"), **sizes, "visible_bias": ("real", 0.0), **bias}
     yield Call("scheme_std", pm.scheme_std, scheme)
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}
-    start |= {"visible_bias": ("reals", 0.0), "rng": ("rng", 0)}
+    start |= {"visible_bias": ("reals", 0.0), "rng": ("rng", 0), "sample_weight": ("nothing", None)}
     yield Call("initialize", pm.initialize, start, {"data": ("visible_bias",)})
     yield Call("draw_machine", pm.draw_machine, start, {"data": ("visible_bias",)})
     of_data = {
@@ -81,6 +86,7 @@ def theory_calls(folder: Path) -> Iterator[Call]:
         "n_visible": ("count", 3),
         "visible_bias": ("reals", "data"),
         "data": ("states", SPINS),
+        "sample_weight": ("reals?", None),
     }
     yield Call(
         "initialize from data", pm.initialize, of_data, {"visible_bias": ("data",), "n_visible": ("data",)}
@@ -89,12 +95,14 @@ def theory_calls(folder: Path) -> Iterator[Call]:
         "find_beta_max", pm.theory.find_beta_max, {"alpha": ("reals", 0.5), **_THEORY}, _BROADCAST, True
     )
     yield Call("beta_max", pm.beta_max, {"alpha": ("reals", 0.5), **_THEORY}, _BROADCAST, True)
+    edge = {"alpha": ("reals", 0.5), **_THEORY}
+    yield Call("stability_edge", pm.theory.stability_edge, edge, _BROADCAST, True)
     formula = {"alpha": ("reals", 0.5), "c": ("reals", 0.0)}
     yield Call("beta_max_formula", pm.theory.beta_max_formula, formula, _BROADCAST)
     point = {"beta": ("reals", 1.0), "alpha": ("reals", 0.5), **_THEORY}
     for name in (
         "susceptibility", "layer_correlation", "layer_correlation_slope", "overlap_response",
-        "replica_stability",
+        "replica_stability", "centred_gain",
     ):  # fmt: skip
         yield Call(name, getattr(pm.theory, name), point, _BROADCAST)
     yield Call(
@@ -105,6 +113,8 @@ def theory_calls(folder: Path) -> Iterator[Call]:
 def machine_calls(folder: Path) -> Iterator[Call]:
     rbm = machine()
     gaussian = machine("gaussian", "bit")
+    potts = pm.RBM(np.zeros((9, 2)), 0.0, 0.0, "categorical(3)", "bit")
+    states = ("layer", np.array([[0.0, 2.0, 1.0], [1.0, 1.0, 0.0]]))
     parameters = {
         "weights": ("reals", rbm.weights), "visible_bias": ("reals", 0.0), "hidden_bias": ("reals", 0.0),
     }  # fmt: skip
@@ -116,6 +126,7 @@ def machine_calls(folder: Path) -> Iterator[Call]:
     for name in ("free_energy", "field_h_given_v", "mean_h_given_v", "hidden_features"):
         yield Call(f"RBM.{name}", getattr(rbm, name), {"v": v})
         yield Call(f"RBM.{name} of Gaussian units", getattr(gaussian, name), {"v": v})
+        yield Call(f"RBM.{name} of categorical units", getattr(potts, name), {"v": states})
     for name in ("free_energy_h", "field_v_given_h", "mean_v_given_h"):
         yield Call(f"RBM.{name}", getattr(rbm, name), {"h": h})
     yield Call("RBM.sample_h_given_v", rbm.sample_h_given_v, {"v": v, "rng": ("rng", 0)})
@@ -126,7 +137,10 @@ def machine_calls(folder: Path) -> Iterator[Call]:
     yield Call("RBM.to_spins", rbm.to_spins, {"layer": ("choice", "both")})
     saved = folder / "machine.safetensors"
     rbm.save(saved)
-    yield Call("RBM.save", rbm.save, {"path": ("path", folder / "new.safetensors")})
+    yield Call("RBM.save", rbm.save, {
+        "path": ("path", folder / "new.safetensors"), "preparation": ("nothing", None),
+        "notes": ("nothing", None),
+    })  # fmt: skip
     yield Call("RBM.load", pm.RBM.load, {"path": ("path", saved)})
 
 
@@ -138,12 +152,17 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     n = ("count", 4)
     yield Call("sample_exact", pm.sample_exact, {"rbm": m, "n_samples": n, "rng": rng, **_THREADS})
     options = {name: _THREADS[name] for name in ("n_threads", "force")}
+    weighted = {"sample_weight": ("reals?", None)}
     yield Call(
-        "exact_gradient", pm.learning.exact_gradient, {"rbm": m, "data": data, **options}, {"data": ("rbm",)}
+        "exact_gradient",
+        pm.learning.exact_gradient,
+        {"rbm": m, "data": data, **weighted, **options},
+        {"data": ("rbm",)},
     )
     numbers = {"value": ("float", 1.0), "error": ("float", 0.0), "n_effective": ("float", 100.0)}
     yield Call("Estimate", pm.Estimate, numbers)
     likelihood = {"rbm": m, "data": data, "log_partition": ("real?", None)}
+    likelihood |= {"sample_weight": ("reals?", None)}
     yield Call("log_likelihood", pm.log_likelihood, likelihood)
     chains = {"n_threads": ("count?", 1), "progress": ("callable?", None)}
     annealing = {
@@ -164,6 +183,15 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     tempered = {**gibbs, "method": ("choice", "tempering"), "n_replicas": ("count", 2)}
     tempered |= {"base": ("states?", SPINS)}
     yield Call("sample, tempered", pm.sample, tempered, {"n_samples": ("start",), "path": ("base",)}, True)
+    many = np.tile(SPINS, (10, 1))
+    judged = {
+        "rbm": m, "data": ("states", many), "chains": ("states?", None), "validation": ("states?", None),
+        "n_chains": ("count", 10), "n_steps": ("count", 20), "log_z": ("nothing", None), "rng": rng,
+        "n_threads": ("count?", 1), "progress": ("callable?", None),
+    }  # fmt: skip
+    yield Call("diagnose", pm.diagnose, judged, heavy=True)
+    known = {"chains": ("states?", many), "log_likelihood": ("nothing", None), "rng": rng}
+    yield Call("quick_diagnosis", pm.learning.quick_diagnosis, {"rbm": m, "data": ("states", many), **known})
     yield Call("Exact", pm.Exact, options)
     counts = {"n_chains": ("count", 10), "n_steps": ("count", 1), "n_relax": ("count", 1)}
     yield Call("PCD", pm.PCD, {**counts, "n_threads": ("count?", None)})
@@ -180,8 +208,8 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     adam = {"learning_rate": ("real|callable", 0.1), "beta1": ("real", 0.9), "beta2": ("real", 0.99)}
     yield Call("Adam", pm.Adam, {**adam, "epsilon": ("real", 1e-8)})
     yield Call("SGD", pm.SGD, {"learning_rate": ("real|callable", 0.1), "momentum": ("real", 0.5)})
-    falling = {"kind": ("choice", "linear"), "rate": ("real", 0.1), "end": ("real", 0.0)}
-    falling |= {"factor": ("nothing", None), "n_updates": ("count", 5)}
+    falling = {"kind": ("choice", "linear"), "rate": ("real", 0.1), "end": ("real?", 0.0)}
+    falling |= {"factor": ("nothing", None), "n_updates": ("count?", 5)}
     yield Call("Schedule", pm.Schedule, falling, {"kind": ("end", "n_updates")})
     stepping = {"kind": ("choice", "step"), "rate": ("real", 0.1), "end": ("nothing", None)}
     stepping |= {"factor": ("real", 0.5), "n_updates": ("count", 5)}
@@ -189,19 +217,32 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     yield Call(
         "Schedule.__call__", pm.Schedule("linear", 0.1, end=0.0, n_updates=5), {"update": ("count", 1)}
     )
+    yield Call("Schedule.over", pm.Schedule("linear", 0.1).over, {"n_updates": ("count", 5)})
+    watchful = {"every": ("count?", None), "tolerance": ("real", 0.3), "factor": ("real", 0.5)}
+    watchful |= {"n_chains": ("count", 10), "n_temperatures": ("count", 10)}
+    yield Call("Guard", pm.Guard, watchful)
+    yield Call("EarlyStopping", pm.EarlyStopping, {"patience": ("count", 2)})
+    level = {"data": data, "visible": ("unit", "spin"), "validation": ("states?", None)}
+    level |= {"sample_weight": ("reals?", None)}
+    yield Call("independent_log_likelihood", pm.independent_log_likelihood, level)
     yield Call("Centring", pm.Centring, {"rate": ("real", 0.1), "factor": ("real?", None)})
     training = {
         "rbm": m, "data": data, "epochs": ("count", 1), "gradient": ("choice?", None),
-        "optimizer": ("choice", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
+        "optimizer": ("choice?", pm.SGD(0.1)), "batch_size": ("count?", None), "weight_decay": ("real", 0.0),
+        "l1": ("real", 0.0), "l1_group": ("real", 0.0), "clip": ("real?", None),
+        "sample_weight": ("reals?", None), "validation_weight": ("nothing", None),
         "evaluate": ("epochs", None), "validation": ("states?", None), "device": ("choice", "cpu"),
         "log_z": ("choice", pm.LogZ()), "centred": ("flag", False),
-        "rng": rng, "same_schedule": ("flag", False),
+        "rng": rng, "same_schedule": ("flag", False), "guard": ("flag?", False), "seconds": ("real?", None),
+        "early_stopping": ("choice?", None),
     }  # fmt: skip
     stepped = {**training, "before_measuring": ("callable?", None)}
     yield Call("training_steps", lambda **a: list(pm.training_steps(**a)), stepped)
     more = {"callback": ("callable?", None), "checkpoint": ("path?", None)}
     named = {"checkpoint": ("path",), "weight_decay": ("rbm",)}
     yield Call("train", pm.train, {**training, **more}, named)
+    measured = {"validation": ("states?", SPINS), "validation_weight": ("reals?", None)}
+    yield Call("train, validated", pm.train, {**training, **measured}, {"validation": ("validation_weight",)})
     sampled = {**training, "gradient": ("choice?", pm.PCD(n_chains=4, n_steps=1, n_relax=1, n_threads=1))}
     yield Call("train, sampled", pm.train, {**sampled, **more}, named)
     state = pm.train(rbm, SPINS, epochs=1, rng=0).state
@@ -214,6 +255,7 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     states = list(pm.training_steps(rbm, SPINS, epochs=2, rng=0))
     follow = {
         "states": ("states of a run", states), "data": data, "every": ("count", 1),
+        "sample_weight": ("reals?", None), "validation_weight": ("nothing", None),
         "validation": ("states?", None), "n_chains": ("count", 5), "n_steps": ("count", 1),
         "n_temperatures": ("count", 5), "restart": ("count?", 50), "rng": rng, "n_threads": ("count?", 1),
     }  # fmt: skip
@@ -248,7 +290,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
     yield Call("load_dataset", pm.load_dataset, loading, {"name": ("path",), "label": ("path",)})
     fitting = {
         "data": ("states", table), "method": ("real", "otsu"), "per": ("choice", "feature"),
-        "units": ("unit", "spin"), "grey_range": ("reals?", None),
+        "units": ("unit", "spin"), "grey_range": ("reals?", None), "sample_weight": ("reals?", None),
     }  # fmt: skip
     yield Call("fit_binarizer", pm.fit_binarizer, fitting)
     grey = {**fitting, "method": ("real", "stochastic"), "grey_range": ("reals?", (0.0, 12.0))}
@@ -261,6 +303,30 @@ def data_calls(folder: Path) -> Iterator[Call]:
     binarizer.save(saved)
     yield Call("Binarizer.save", binarizer.save, {"path": ("path", folder / "new.json")})
     yield Call("Binarizer.load", pm.data.Binarizer.load, {"path": ("path", saved)})
+    source = {"source": ("table", text), "header": ("flag?", None)}
+    yield Call("describe_columns", pm.data.describe_columns, source, {"source": ("path",)})
+    columns = {
+        **source, "columns": ("column?", None), "drop": ("column?", None), "label": ("label", None),
+        "missing": ("choice", "error"), "numbers": ("real", "otsu"), "units": ("unit?", None),
+        "most_categories": ("count", 20),
+    }  # fmt: skip
+    yield Call(
+        "fit_preparation",
+        pm.data.fit_preparation,
+        columns,
+        {"source": ("path",), "label": ("source",), "header": ("source",)},
+    )
+    preparation = pm.data.fit_preparation(text)
+    applied = {**source, "missing": ("choice?", None)}
+    yield Call("Preparation.apply", preparation.apply, applied, {"source": ("path",)})
+    yield Call("Preparation.invert", preparation.invert, {"states": ("states", preparation.apply(text))})
+    kept = folder / "preparation.json"
+    preparation.save(kept)
+    yield Call("Preparation.save", preparation.save, {"path": ("path", folder / "other.json")})
+    yield Call("Preparation.load", pm.data.Preparation.load, {"path": ("path", kept)})
+    yield Call(
+        "Preparation.from_json", pm.data.Preparation.from_json, {"text": ("name", preparation.to_json())}
+    )
     yield Call("log_likelihood_bounds", pm.data.log_likelihood_bounds, {"data": ("states", SPINS)})
     comparing = {
         "data": ("states|path", SPINS), "n_hidden": ("count", 2), **UNITS, "hidden_bias": ("real", 0.0),

@@ -260,6 +260,8 @@ MAY_TAKE: dict[str, set[str]] = {
     "folder": {"empty text", "folder", "missing folder", "below a file", "junk file", *_FILES},
     "label": {"None", "True", "zero", "minus one", "2**70", "10**400", "10**5000", *_NAMES},
     "name": _NAMES,
+    "column": {"minus one", "empty list", *_NAMES},
+    "table": {"junk file", *_FILES, *_TABLES, *_VECTORS, "frame with NaN"},
     "choices": {"empty list"},
     "states of a run": set(),
     "tensor": _TENSORS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 from collections.abc import Callable, Sequence
@@ -207,6 +208,21 @@ def require_between(states: FloatArray, argument: str, unit: str, levels: tuple[
         )
 
 
+def as_sample_weight(value: Any, argument: str, n_points: int) -> FloatArray:
+    """``value`` as the weights of ``n_points`` points: zero or positive, not all of them zero."""
+    weights = as_positive(value, argument, zero=True)
+    if weights.shape != (n_points,):
+        raise ValueError(
+            f"`{argument}` must hold one number for each of the {n_points} points, got shape {weights.shape}."
+        )
+    if not weights.any():
+        raise ValueError(
+            f"`{argument}` must hold at least one positive number, got zeros only. Leave it out to count all "
+            "points alike."
+        )
+    return weights
+
+
 def as_layer(state: Any, argument: str, n_units: int) -> FloatArray:
     """``state`` as a float64 array whose last axis runs over ``n_units`` units."""
     array = as_array(state, argument)
@@ -245,3 +261,14 @@ def _conversion(states: FloatArray, argument: str, low: float, high: float) -> s
     if found <= {-1.0, 1.0} and (low, high) == (0.0, 1.0):
         return f" Convert spins to bits with `({argument} + 1) / 2`."
     return ""
+
+
+def near_names(wanted: str, known: Sequence[str], most_listed: int = 6) -> str:
+    """A few names like ``wanted``, in brackets; of few names, up to ``most_listed``, all."""
+    close = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    lower = {name.lower(): name for name in known}
+    if wanted.lower() in lower:
+        close = [lower[wanted.lower()]]
+    if close:
+        return f" (did you mean {' or '.join(map(repr, close))}?)"
+    return f" (there are {', '.join(map(repr, known))})" if len(known) <= most_listed else ""

@@ -14,11 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import require_memory, shown
-from paramagnet._checks import as_choice, as_count, as_generator, as_positive, as_real, as_reals
+from paramagnet._checks import (
+    as_choice,
+    as_count,
+    as_generator,
+    as_positive,
+    as_real,
+    as_reals,
+    as_sample_weight,
+)
 from paramagnet.rbm import RBM
 from paramagnet.schemes import Drawn, LayerPair, Scheme, as_scale, as_scheme
 from paramagnet.theory.biases import Biases
 from paramagnet.units import FloatArray, Unit, find_unit
+
+_MOST_REPETITIONS = 1 << 20  # larger whole numbers are weights, not counts of points
 
 
 def scheme_std(
@@ -70,6 +80,7 @@ def initialize(
     scheme: str | Scheme = "layer-correlation",
     gain: float = 1.0,
     data: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     scale_from: str = "zero",
     rng: np.random.Generator | int | None = None,
 ) -> RBM:
@@ -95,10 +106,10 @@ def initialize(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"`` or a unit object.
     visible_bias : float, str or array_like, default 0.0
-        One number, one per unit, or ``"data"`` for the biases that give each unit the mean of its column of
-        ``data``.
+        One number, one per unit (and state of categorical units), or ``"data"`` for the biases that give
+        each unit the mean of its column of ``data``.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     scheme : str or Scheme, default "layer-correlation"
@@ -107,6 +118,9 @@ def initialize(
         Factor on the scale; 0.25 is the paper's beta_max/4.
     data : array_like, optional
         Points for biases from data, and for schemes that use data.
+    sample_weight : array_like, optional
+        Weights of these points, zero or positive, for biases from data. Whole numbers count points so many
+        times; others are scaled to the mean one. Points of weight zero are left out.
     scale_from : str, default "zero"
         ``"zero"`` takes the scale of a machine without visible biases, ``"biases"`` that of the biases' own
         distribution.
@@ -128,6 +142,7 @@ def initialize(
         scheme=scheme,
         gain=gain,
         data=data,
+        sample_weight=sample_weight,
         scale_from=scale_from,
         rng=rng,
     ).rbm
@@ -144,6 +159,7 @@ def draw_machine(
     scheme: str | Scheme = "layer-correlation",
     gain: float = 1.0,
     data: npt.ArrayLike | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     scale_from: str = "zero",
     rng: np.random.Generator | int | None = None,
 ) -> Drawn:
@@ -155,10 +171,10 @@ def draw_machine(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"`` or a unit object.
     visible_bias : float, str or array_like, default 0.0
-        One number, one per unit, or ``"data"`` for the biases that give each unit the mean of its column of
-        ``data``.
+        One number, one per unit (and state of categorical units), or ``"data"`` for the biases that give
+        each unit the mean of its column of ``data``.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     scheme : str or Scheme, default "layer-correlation"
@@ -167,6 +183,8 @@ def draw_machine(
         Factor on the scale; 0.25 is the paper's beta_max/4.
     data : array_like, optional
         Points whose means, and for some schemes more, are used.
+    sample_weight : array_like, optional
+        Weights of these points, as in `initialize`.
     scale_from : str, default "zero"
         ``"zero"`` takes the scale of a machine without visible biases, ``"biases"`` that of the biases' own
         distribution.
@@ -181,17 +199,23 @@ def draw_machine(
     as_choice(scale_from, "scale_from", ("zero", "biases"))
     chosen = as_scheme(scheme, "scheme")
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
-    require_memory(16 * n * m, "n_visible` or `n_hidden", (n, m))
     visible, hidden = find_unit(visible, "visible"), find_unit(hidden, "hidden")
+    n_rows = n * visible.width
+    require_memory(16 * n_rows * m * hidden.width, "n_visible` or `n_hidden", (n, m))
     factor = float(as_positive(as_real(gain, "gain"), "gain", zero=True))
     generator = as_generator(rng)
     c = as_real(hidden_bias, "hidden_bias")
     points: FloatArray | None = None
     if isinstance(visible_bias, str):
-        points = _as_points(visible_bias, data, visible, n)
-        biases = visible.bias_from(points, "data")
+        points, counts = _weigh(_as_points(visible_bias, data, visible, n), sample_weight)
+        biases = visible.bias_from(points, "data", *(() if counts is None else (counts,)))
     else:
-        biases = _as_biases(visible_bias, data, n)
+        biases = _as_biases(visible_bias, data, n, visible.width)
+        if sample_weight is not None:
+            raise ValueError(
+                '`sample_weight` is used with `visible_bias="data"` only; pass that, or leave '
+                f"`sample_weight` out; got `visible_bias` = {shown(visible_bias)}."
+            )
         if chosen.needs_data:
             raise ValueError(
                 f"`scheme` = {shown(scheme)} makes its weights from data: pass "
@@ -199,10 +223,10 @@ def draw_machine(
             )
     bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
     if scale_from == "biases" and biases.ndim:
-        bias = Biases(biases)
+        bias = Biases(biases if visible.width == 1 else biases.reshape(-1, visible.width))
     layers = LayerPair(n, m, visible, hidden, bias, c)
     given = points if chosen.needs_data else None
-    return chosen.draw(layers, np.broadcast_to(biases, (n,)), given, factor, generator)
+    return chosen.draw(layers, np.broadcast_to(biases, (n_rows,)), given, factor, generator)
 
 
 def _as_points(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int) -> FloatArray:
@@ -217,17 +241,31 @@ def _as_points(rule: str, data: npt.ArrayLike | None, unit: Unit, n_visible: int
     return unit.as_states(data, "data", n_visible)
 
 
-def _as_biases(visible_bias: npt.ArrayLike, data: npt.ArrayLike | None, n_visible: int) -> FloatArray:
-    """The visible biases as one number, or one number for each visible unit, checked."""
+def _weigh(points: FloatArray, weights: npt.ArrayLike | None) -> tuple[FloatArray, FloatArray | None]:
+    """The points of positive weight, and how often each of them counts; None where all count once."""
+    if weights is None:
+        return points, None
+    found = as_sample_weight(weights, "sample_weight", len(points))
+    kept = found > 0.0
+    found = found[kept]
+    if found.max() > _MOST_REPETITIONS or (found != np.rint(found)).any():
+        found = found / found.max()
+        found = found / found.mean()
+    return points[kept], found
+
+
+def _as_biases(visible_bias: npt.ArrayLike, data: npt.ArrayLike | None, n: int, width: int) -> FloatArray:
+    """The visible biases as one number, or one number for each visible unit (and state), checked."""
     if data is not None:
         raise ValueError(
             '`data` is used with `visible_bias="data"` only; pass that, or leave `data` out; got '
             f"`visible_bias` = {shown(visible_bias)}."
         )
     biases = as_reals(visible_bias, "visible_bias")
-    if biases.shape not in ((), (n_visible,)):
+    if biases.shape not in ((), (n * width,)):
+        states = f"{width} states of the " if width > 1 else ""
         raise ValueError(
-            f"`visible_bias` must be one number or one for each of the {n_visible} visible units, "
-            f"got shape {biases.shape}."
+            f"`visible_bias` must be one number or one for each of the {states}{n} visible units, got shape "
+            f"{biases.shape}."
         )
     return biases

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from paramagnet.rbm import RBM
+from paramagnet.rbm import RBM, fix_gauge
 from paramagnet.units import FloatArray, Unit
 
 
@@ -38,12 +38,29 @@ class Layout:
     @cached_property
     def n_basic(self) -> int:
         """The number of weights and biases, which come before the further numbers of units."""
-        return self.n_visible * self.n_hidden + self.n_visible + self.n_hidden
+        return self.n_weights + self.n_rows + self.n_columns
 
     @cached_property
     def n_weights(self) -> int:
         """The number of weights, which come first."""
-        return self.n_visible * self.n_hidden
+        return self.n_rows * self.n_columns
+
+    @cached_property
+    def n_rows(self) -> int:
+        """The number of rows of the weights, and of visible biases: ``n_visible``, times the width of a
+        visible unit.
+        """
+        return self.n_visible * self.visible.width
+
+    @cached_property
+    def n_columns(self) -> int:
+        """The number of columns of the weights, and of hidden biases."""
+        return self.n_hidden * self.hidden.width
+
+    @cached_property
+    def wide(self) -> bool:
+        """Whether units have more than one row or column of the weights each."""
+        return max(self.visible.width, self.hidden.width) > 1
 
     def flatten(self, rbm: RBM) -> FloatArray:
         """The parameters of ``rbm`` as a vector."""
@@ -55,8 +72,8 @@ class Layout:
     def split(self, vector: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The views ``weights, visible_bias, hidden_bias`` of a parameter vector."""
         end = self.n_weights
-        weights = vector[:end].reshape(self.n_visible, self.n_hidden)
-        return weights, vector[end + self.n_hidden : self.n_basic], vector[end : end + self.n_hidden]
+        weights = vector[:end].reshape(self.n_rows, self.n_columns)
+        return weights, vector[end + self.n_columns : self.n_basic], vector[end : end + self.n_columns]
 
     def further(self, vector: FloatArray) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
         """The views of the further numbers of visible and of hidden units, by their names."""
@@ -77,8 +94,15 @@ class Layout:
         return self.visible.at(visible), self.hidden.at(hidden)
 
     def stacked(self, vector: FloatArray) -> FloatArray:
-        """The view ``(n_visible + 1, n_hidden)`` of a vector: weights, and the hidden bias beneath."""
-        return vector[: self.n_weights + self.n_hidden].reshape(self.n_visible + 1, self.n_hidden)
+        """The view ``(n_rows + 1, n_columns)`` of a vector: weights, and the hidden bias beneath."""
+        return vector[: self.n_weights + self.n_columns].reshape(self.n_rows + 1, self.n_columns)
+
+    def fix_gauge(self, vector: FloatArray) -> None:
+        """Bring the parameters into the zero-sum gauge, in place, if the units ask for it."""
+        visible, hidden = self.visible.zero_sum, self.hidden.zero_sum
+        if visible or hidden:
+            units = self.visible if visible else None, self.hidden if hidden else None
+            fix_gauge(*self.split(vector), *units)
 
     def machine(self, vector: FloatArray) -> RBM:
         """The machine whose parameters are ``vector``."""

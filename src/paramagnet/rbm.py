@@ -8,6 +8,9 @@ the density in its variables and, where only ``v`` is Gaussian, ``Z = sum_h exp(
 h|**2/2)``. States are arrays whose last axis runs over the units of a layer, all other axes are batch. A
 machine is immutable; training returns a new one.
 
+Units of several columns (categorical ones, `Unit.width`) have as many rows of the weights, biases and fields:
+``v_i w_ij`` is then the row that the state of unit ``i`` picks.
+
 [Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
 """
 
@@ -23,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_choice, as_generator, as_layer, as_reals
+from paramagnet._checks import as_choice, as_generator, as_reals
 from paramagnet._files import read_arrays, write_arrays
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, Unit, as_unit, saved_name
 
 Rng = np.random.Generator | int | None
 
 _FORMAT = "paramagnet.rbm"
+_NOTES = "notes."  # before the names of texts in the metadata of a file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,12 +43,14 @@ class RBM:
     Parameters
     ----------
     weights : array_like
-        Array of shape ``(n_visible, n_hidden)``.
+        Array of shape ``(n_visible, n_hidden)``; a layer of categorical units has a row, or column, for
+        every state of every unit: ``(n_visible * q, n_hidden)`` beside hidden units of two values.
     visible_bias, hidden_bias : array_like
-        One number for all units of the layer, or one per unit.
+        One number for all units of the layer, or one per unit (and state).
     visible, hidden : str or Unit, optional
-        The unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1) or ``"gaussian"`` (real numbers; another
-        variance than 1 with ``pm.gaussian(variance)``).
+        The unit types, ``"spin"`` (-1, +1), ``"bit"`` (0, 1), ``"gaussian"`` (real numbers; another variance
+        than 1 with ``pm.gaussian(variance)``), ``"relu"`` (not negative), ``"drelu"`` (real numbers, with two
+        learned numbers per unit) or ``"categorical(q)"`` (states 0 to q - 1).
     visible_parameters, hidden_parameters : dict, optional
         For unit types with further learned numbers (`Unit.parameters`), these by their names: one number for
         all units of the layer, or one per unit; None takes those that the type starts with.
@@ -78,12 +84,13 @@ class RBM:
                 "`weights` must have shape (n_visible, n_hidden) with at least one unit in each layer, "
                 f"got shape {matrix.shape}."
             )
-        n_visible, n_hidden = matrix.shape
         units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+        n_rows, n_columns = matrix.shape
+        n_visible, n_hidden = _count_units(matrix.shape, units)
         for name, value in (
             ("weights", _frozen(matrix, copied=True)),
-            ("visible_bias", _frozen(_as_bias(visible_bias, "visible_bias", n_visible))),
-            ("hidden_bias", _frozen(_as_bias(hidden_bias, "hidden_bias", n_hidden))),
+            ("visible_bias", _frozen(_as_bias(visible_bias, "visible_bias", n_rows))),
+            ("hidden_bias", _frozen(_as_bias(hidden_bias, "hidden_bias", n_columns))),
             ("visible", units[0]),
             ("hidden", units[1]),
             ("visible_parameters", _as_parameters(visible_parameters, "visible", units[0], n_visible)),
@@ -108,12 +115,25 @@ class RBM:
     @property
     def n_visible(self) -> int:
         """The number of visible units."""
-        return int(self.weights.shape[0])
+        return int(self.weights.shape[0]) // self.visible.width
 
     @property
     def n_hidden(self) -> int:
         """The number of hidden units."""
-        return int(self.weights.shape[1])
+        return int(self.weights.shape[1]) // self.hidden.width
+
+    @property
+    def weights_by_state(self) -> FloatArray:
+        """The view ``(n_visible, q, n_hidden)`` of the weights, ``q`` the number of states of a categorical
+        visible unit (1 for other units); the last axis has ``n_hidden * q`` columns for categorical hidden
+        units.
+        """
+        return self.weights.reshape(self.n_visible, self.visible.width, -1)
+
+    @property
+    def bias_by_state(self) -> FloatArray:
+        """The view ``(n_visible, q)`` of the visible bias."""
+        return self.visible_bias.reshape(self.n_visible, self.visible.width)
 
     @property
     def units(self) -> tuple[Unit, Unit]:
@@ -123,13 +143,13 @@ class RBM:
     # Energies
 
     def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> FloatArray:
-        """``E(v, h) = -b.v - c.h - v.w.h``, minus ``ln p0`` of Gaussian units; the batch axes of ``v`` and
-        ``h`` broadcast. Both must hold values of their units.
+        """``E(v, h) = -b.v - c.h - v.w.h``, minus ``ln p0`` of the units; the batch axes of ``v`` and ``h``
+        broadcast. Both must hold values of their units.
         """
         v, h = self._as_visible(v), self._as_hidden(h)
         _require_same_batch(v, h)
-        result: FloatArray = -(v @ self.visible_bias) - np.sum(self._field_h(v) * h, axis=-1)
         visible, hidden = self.units
+        result: FloatArray = -visible.multiply(v, self.visible_bias) - hidden.pair(h, self._field_h(v))
         return result - visible.log_base(v) - hidden.log_base(h)
 
     def free_energy(self, v: npt.ArrayLike) -> FloatArray:
@@ -137,7 +157,7 @@ class RBM:
         v = self._as_visible(v)
         visible, hidden = self.units
         traces = hidden.log_trace(self._field_h(v))
-        result: FloatArray = -(v @ self.visible_bias) - np.sum(traces, axis=-1)
+        result: FloatArray = -visible.multiply(v, self.visible_bias) - np.sum(traces, axis=-1)
         return result - visible.log_base(v)
 
     def free_energy_h(self, h: npt.ArrayLike) -> FloatArray:
@@ -145,7 +165,7 @@ class RBM:
         h = self._as_hidden(h)
         visible, hidden = self.units
         traces = visible.log_trace(self._field_v(h))
-        result: FloatArray = -(h @ self.hidden_bias) - np.sum(traces, axis=-1)
+        result: FloatArray = -hidden.multiply(h, self.hidden_bias) - np.sum(traces, axis=-1)
         return result - hidden.log_base(h)
 
     # Conditional distributions: given one layer, the units of the other are independent. These methods take
@@ -181,18 +201,16 @@ class RBM:
 
     def _field_h(self, v: FloatArray) -> FloatArray:
         """`field_h_given_v` of states that were checked."""
-        result: FloatArray = v @ self.weights + self.hidden_bias
-        return result
+        return self.visible.multiply(v, self.weights) + self.hidden_bias
 
     def _field_v(self, h: FloatArray) -> FloatArray:
-        result: FloatArray = h @ self.weights.T + self.visible_bias
-        return result
+        return self.hidden.multiply(h, self.weights.T) + self.visible_bias
 
     def _as_visible(self, v: npt.ArrayLike, *, means: bool = False) -> FloatArray:
-        return _as_states(v, "v", self.n_visible, self.visible, means)
+        return self.visible.as_layer(v, "v", self.n_visible, means=means)
 
     def _as_hidden(self, h: npt.ArrayLike, *, means: bool = False) -> FloatArray:
-        return _as_states(h, "h", self.n_hidden, self.hidden, means)
+        return self.hidden.as_layer(h, "h", self.n_hidden, means=means)
 
     # Change of variables
 
@@ -210,9 +228,14 @@ class RBM:
 
         A Gaussian layer can change its variance only (``s = 0``). Densities, and so energies and likelihoods,
         then also differ by the Jacobian, ``ln a`` per unit; ``ln Z`` does not change.
+
+        Units of two values and ``"categorical(2)"`` change into each other, state 0 for the lower value;
+        ``a`` is then a matrix, ``s`` a vector (`Unit.columns_to`).
         """
         new_visible = self.visible if visible is None else as_unit(visible, "visible")
         new_hidden = self.hidden if hidden is None else as_unit(hidden, "hidden")
+        if max(unit.width for unit in (self.visible, self.hidden, new_visible, new_hidden)) > 1:
+            return self._change_columns(new_visible, new_hidden)
         a, s = self.visible.affine_to(new_visible)
         A, S = self.hidden.affine_to(new_hidden)
         w, b, c = self.weights, self.visible_bias, self.hidden_bias
@@ -226,6 +249,34 @@ class RBM:
             self.hidden_parameters or None,
         )
         return machine, float(-s * b.sum() - S * c.sum() - s * S * w.sum())
+
+    def _change_columns(self, visible: Unit, hidden: Unit) -> tuple[RBM, float]:
+        """`change_units` for units of any width, layer by layer."""
+        w, b, c = self.weights, self.visible_bias, self.hidden_bias
+        a, s = self.visible.columns_to(visible)
+        each = np.tile(s, self.n_visible)
+        constant = -float(each @ b)
+        c = c + each @ w
+        b = (b.reshape(self.n_visible, -1) @ a).ravel()
+        w = np.einsum("ikj,kl->ilj", w.reshape(self.n_visible, len(a), -1), a).reshape(len(b), -1)
+        a, s = self.hidden.columns_to(hidden)
+        each = np.tile(s, self.n_hidden)
+        constant -= float(each @ c)
+        b = b + w @ each
+        c = (c.reshape(self.n_hidden, -1) @ a).ravel()
+        w = (w.reshape(len(w), self.n_hidden, -1) @ a).reshape(len(b), -1)
+        further = self.visible_parameters or None, self.hidden_parameters or None
+        return RBM(w, b, c, visible, hidden, *further), constant
+
+    def to_zero_sum(self) -> RBM:
+        """The same distribution in the zero-sum gauge: weights and biases of every categorical unit have the
+        mean zero over its states. What the weights lose, the biases of the other layer gain. Energies and
+        ``ln Z`` change by a constant, likelihoods do not. Other units are left as they are.
+        """
+        w, b, c = self.weights.copy(), self.visible_bias.copy(), self.hidden_bias.copy()
+        fix_gauge(w, b, c, self.visible, self.hidden)
+        further = self.visible_parameters or None, self.hidden_parameters or None
+        return RBM(w, b, c, self.visible, self.hidden, *further)
 
     def to_bits(self, layer: str = "both") -> RBM:
         """The same distribution with bits (0, 1) in ``layer``: "visible", "hidden" or "both"."""
@@ -244,13 +295,30 @@ class RBM:
 
     # Files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the machine to ``path`` as safetensors; an existing file is replaced atomically."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        preparation: Any = None,
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the machine to ``path`` as safetensors; an existing file is replaced atomically.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            The file.
+        preparation : Preparation, optional
+            How the visible units were made from a table, kept in the file: ``pm.data.Preparation.load(path)``
+            reads it.
+        notes : mapping of str to str, optional
+            Further texts to keep in the file, by name; `read_notes` reads them.
+        """
         units = {"visible": saved_name(self.visible, "visible"), "hidden": saved_name(self.hidden, "hidden")}
         arrays = {"weights": self.weights, "visible_bias": self.visible_bias, "hidden_bias": self.hidden_bias}
         arrays |= {f"visible.{name}": array for name, array in self.visible_parameters.items()}
         arrays |= {f"hidden.{name}": array for name, array in self.hidden_parameters.items()}
-        write_arrays(path, arrays, _FORMAT, units)
+        write_arrays(path, arrays, _FORMAT, units | _as_notes(preparation, notes, self.n_visible))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RBM:
@@ -275,11 +343,78 @@ class RBM:
             raise ValueError(f"`path` holds no valid machine: {path}. {error}") from None
 
 
+def read_notes(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The texts that were kept with the machine in ``path``, by name.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file of a machine.
+
+    Returns
+    -------
+    dict
+        The texts; a preparation is the one called "preparation".
+    """
+    _, metadata = read_arrays(path, _FORMAT)
+    return {key.removeprefix(_NOTES): text for key, text in metadata.items() if key.startswith(_NOTES)}
+
+
+def _as_notes(preparation: Any, notes: Any, n_visible: int) -> dict[str, str]:
+    """Texts for the metadata of a file."""
+    if notes is not None and not (
+        isinstance(notes, Mapping) and all(isinstance(word, str) for item in notes.items() for word in item)
+    ):
+        raise ValueError(f"`notes` must be a mapping of texts to texts, got {shown(notes)}.")
+    texts = dict(notes or {})
+    if preparation is not None:
+        if not hasattr(type(preparation), "to_json") or not hasattr(preparation, "n_visible"):
+            raise ValueError(
+                f"`preparation` must be a `paramagnet.data.Preparation` or None, got {shown(preparation)}."
+            )
+        if preparation.n_visible != n_visible:
+            raise ValueError(
+                f"`preparation` must make {n_visible} units, as the machine has, got {preparation.n_visible}."
+            )
+        texts["preparation"] = preparation.to_json()
+    return {f"{_NOTES}{name}": text for name, text in texts.items()}
+
+
 def _frozen(array: FloatArray, copied: bool = False) -> FloatArray:
     """A read-only copy; if ``array`` is a copy already, it is copied again only if it is not contiguous."""
     frozen = np.ascontiguousarray(array) if copied else np.array(array, dtype=np.float64, order="C")
     frozen.setflags(write=False)
     return frozen
+
+
+def fix_gauge(
+    weights: FloatArray,
+    visible_bias: FloatArray,
+    hidden_bias: FloatArray,
+    visible: Unit | None,
+    hidden: Unit | None,
+) -> None:
+    """Bring the parameters of a machine into the zero-sum gauge, in place; the distribution stays the same.
+
+    None stands for a layer that is to be left alone.
+    """
+    if visible is not None:
+        hidden_bias += visible.project(weights)
+    if hidden is not None:
+        visible_bias += hidden.project(weights.T)
+        hidden.project(hidden_bias)
+    if visible is not None:
+        visible.project(visible_bias)
+
+
+def _count_units(shape: tuple[int, ...], units: tuple[Unit, Unit]) -> tuple[int, int]:
+    """The numbers of units that have so many rows and columns of the weights."""
+    for size, unit, what in zip(shape, units, ("rows", "columns"), strict=True):
+        if size % unit.width:
+            raise ValueError(
+                f"`weights` must have {unit.width} {what} for each of the {unit} units, got shape {shape}."
+            )
+    return shape[0] // units[0].width, shape[1] // units[1].width
 
 
 def _as_bias(value: npt.ArrayLike, argument: str, n_units: int) -> FloatArray:
@@ -305,12 +440,6 @@ def _as_parameters(
     return MappingProxyType(
         {name: _frozen(_as_bias(values[name], f"{argument}[{name!r}]", n_units)) for name in unit.parameters}
     )
-
-
-def _as_states(state: npt.ArrayLike, argument: str, n_units: int, unit: Unit, means: bool) -> FloatArray:
-    array = as_layer(state, argument, n_units)
-    (unit.require_means if means else unit.require_values)(array, argument)
-    return array
 
 
 def _require_same_batch(v: FloatArray, h: FloatArray) -> None:

@@ -45,6 +45,20 @@ class LayerPair:
     visible_bias: float | Biases = 0.0
     hidden_bias: float = 0.0
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape of the weights; categorical units have a row, or column, per state."""
+        return self.n_visible * self.visible.width, self.n_hidden * self.hidden.width
+
+    def keep_gauge(self, weights: FloatArray) -> None:
+        """Take the means over the states of categorical units off new ``weights``, in place. They are
+        dropped: added to the biases of the other layer they would be a random bias of every unit.
+        """
+        if self.visible.zero_sum:
+            self.visible.project(weights)
+        if self.hidden.zero_sum:
+            self.hidden.project(weights.T)
+
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
@@ -115,8 +129,9 @@ class Scale(Scheme):
                 f"`scheme` must give a finite standard deviation of at least 0, {type(self).__name__} gave "
                 f"{sigma!r} for {n} x {m} units."
             )
-        weights = rng.normal(0.0, 1.0, size=(n, m)) * self.scaled(sigma, layers, gain)
-        rbm = RBM(weights, visible_bias, np.full(m, c), layers.visible, layers.hidden)
+        weights = rng.normal(0.0, 1.0, size=layers.shape) * self.scaled(sigma, layers, gain)
+        layers.keep_gauge(weights)
+        rbm = RBM(weights, visible_bias, np.full(weights.shape[1], c), layers.visible, layers.hidden)
         return Drawn(rbm, gain * sigma)
 
 
@@ -164,7 +179,8 @@ class Centred(Scheme):
         """
         drawn = LayerCorrelation().draw(layers, visible_bias, None, gain, rng)
         weights, c = drawn.rbm.weights, layers.hidden_bias
-        mu, lam = layers.visible.mean(visible_bias), float(layers.hidden.mean(np.asarray(c)))
+        width = layers.hidden.width
+        mu, lam = layers.visible.mean(visible_bias), float(layers.hidden.mean(np.full(width, c))[0])
         biases = visible_bias - lam * weights.sum(axis=1), c - mu @ weights
         return Drawn(RBM(weights, *biases, layers.visible, layers.hidden), drawn.sigma)
 
@@ -259,7 +275,7 @@ class Hopfield(Scheme):
         """
         assert points is not None
         visible, hidden, c = layers.visible, layers.hidden, layers.hidden_bias
-        if any(unit.values is None or len(unit.values) != 2 for unit in (visible, hidden)):
+        if any(unit.values is None or len(unit.values) != 2 or unit.width > 1 for unit in (visible, hidden)):
             raise ValueError(
                 f'`scheme="hopfield"` is for units of two values, got {visible} and {hidden}; draw the '
                 "weights."

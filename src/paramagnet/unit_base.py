@@ -4,6 +4,10 @@ A unit is a measure ``p0(x)`` on the line. In a field ``h`` it has the weight ``
 is a subclass of `Unit` with a name and five methods (`log_trace`, `mean`, `draw`, `log_base`, `is_value`);
 for use by name and in files it is registered with `paramagnet.units.register_unit`. All other methods have
 defaults here, which a type can replace by faster ones.
+
+A unit of ``width`` above 1 is a label, not a number: it picks one of ``width`` columns of fields, of rows of
+the weights and of biases (`paramagnet.unit_categorical`). A layer of ``n`` units has ``n * width`` columns,
+those of a unit side by side; states have ``n`` numbers, and fields, means and biases have one per column.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._checks import as_table, require_finite
+from paramagnet._checks import as_layer, as_table, require_finite
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -66,8 +70,16 @@ class Unit(ABC):
         def parameters(self) -> tuple[str, ...]:
             """The names of the numbers that each unit has besides its bias, on which ``p0(x)`` depends."""
 
+        @property
+        def width(self) -> int:
+            """The number of columns of the fields, and of rows of the weights, that each unit has."""
+
+        @property
+        def zero_sum(self) -> bool:
+            """Whether learning keeps the weights and biases of each unit at sums of zero (`project`)."""
+
     else:
-        symmetric, values, tail, parameters = False, None, 0.0, ()
+        symmetric, values, tail, parameters, width, zero_sum = False, None, 0.0, (), 1, False
 
     def __str__(self) -> str:
         return self.name
@@ -83,6 +95,11 @@ class Unit(ABC):
         step = 1e-4  # of the field; the slope of the mean, which is the variance, is right to about 1e-8
         means = np.asarray(self.mean(np.array([-step, step])))
         return math.sqrt(float(means[1] - means[0]) / (2.0 * step))
+
+    @property
+    def mean_scale(self) -> float:
+        """The scale on which distances of means count like those of spins; see `Centring`."""
+        return self.spread
 
     @property
     def response(self) -> Response | None:
@@ -136,6 +153,49 @@ class Unit(ABC):
             fields = v @ weights + own_bias
             energies[rows] -= v @ bias + self.sum_log_trace(fields)
 
+    # Products of states with weights and fields
+
+    def multiply(self, states: Array, weights: FloatArray) -> FloatArray:
+        """``sum_i x_i w_i`` for every state: ``weights`` has a row, or a number, for every column."""
+        result: FloatArray = states @ weights
+        return result
+
+    def pair(self, states: Array, fields: FloatArray) -> FloatArray:
+        """``sum_i x_i h_i`` of states and fields whose batch axes broadcast."""
+        result: FloatArray = np.sum(fields * states, axis=-1)
+        return result
+
+    def total(self, states: Array, shares: FloatArray) -> FloatArray:
+        """The sum of the states, one row each, times their ``shares``; one number per column."""
+        result: FloatArray = shares @ states
+        return result
+
+    def total_moments(self, states: Array, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`total`, and the same of the squares."""
+        return self.total(states, shares), self.total(states**2, shares)
+
+    def total_products(self, states: Array, shares: FloatArray, factors: FloatArray) -> FloatArray:
+        """The sum of ``shares_k x_ki y_kj`` over the states; ``factors`` are the ``y``."""
+        result: FloatArray = (shares[:, None] * states).T @ factors
+        return result
+
+    def column_means(self, states: Array, weights: FloatArray | None = None) -> FloatArray:
+        """The means of the states, one number per column; with ``weights``, one for each state."""
+        result: FloatArray
+        if weights is None:
+            result = states.mean(axis=0, dtype=np.float64)
+        else:
+            result = weights @ states / weights.sum()
+        return result
+
+    def project(self, weights: FloatArray) -> FloatArray:
+        """Take the mean over the columns of each unit off the rows ``weights``, or off biases, in place.
+
+        Returns the sum of these means over the units: what the biases of the other layer have to gain for
+        the distribution to stay the same. Units of one column have nothing to take off.
+        """
+        return np.zeros(weights.shape[1:])
+
     # From means to biases
 
     def field_of_mean(self, mean: FloatArray, argument: str) -> FloatArray:
@@ -148,9 +208,14 @@ class Unit(ABC):
             "mean."
         )
 
-    def bias_from(self, states: FloatArray, argument: str = "data") -> FloatArray:
-        """Biases that give each unit on its own the mean of its column of ``states``."""
-        return self.field_of_mean(states.mean(axis=0), argument)
+    def bias_from(
+        self, states: FloatArray, argument: str = "data", counts: FloatArray | None = None
+    ) -> FloatArray:
+        """Biases that give each unit on its own the mean of its column of ``states``, each of which counts
+        so many times.
+        """
+        mean = states.mean(axis=0) if counts is None else counts @ states / counts.sum()
+        return self.field_of_mean(mean, argument)
 
     # Change of variables
 
@@ -158,7 +223,25 @@ class Unit(ABC):
         """``a, s`` such that ``x = a y + s``, where ``y`` is the variable ``other``."""
         if other == self:
             return 1.0, 0.0
-        raise ValueError(
+        raise self.no_change(other)
+
+    def columns_to(self, other: Unit) -> tuple[FloatArray, FloatArray]:
+        """`affine_to` for units of any width: ``x = A y + s``, with ``A`` of shape ``(width, other.width)``.
+
+        ``x`` and ``y`` are the indicators of the states of types that have a width.
+        """
+        if other.width > 1:
+            return other.columns_from(self)
+        scale, shift = self.affine_to(other)
+        return np.array([[scale]]), np.array([shift])
+
+    def columns_from(self, other: Unit) -> tuple[FloatArray, FloatArray]:
+        """`columns_to` of the ``other`` unit, with this one as its argument, which has a width above 1."""
+        raise other.no_change(self)
+
+    def no_change(self, other: Unit) -> ValueError:
+        """The error that no change of variables leads to the ``other`` unit."""
+        return ValueError(
             f"`rbm` must have other units in the layer that is to become {other}, got {self} units: no "
             f"change of variables leads from {self} to {other} units. Keep that layer as it is."
         )
@@ -178,6 +261,12 @@ class Unit(ABC):
         """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
         states = as_table(data, argument, n_units, finite=True)
         self.require_values(states, argument)
+        return states
+
+    def as_layer(self, data: Any, argument: str, n_units: int, *, means: bool = False) -> FloatArray:
+        """``data`` as states with any batch axes, checked; or as means, one per column, if ``means``."""
+        states = as_layer(data, argument, n_units)
+        (self.require_means if means else self.require_values)(states, argument)
         return states
 
     def require_values(self, states: FloatArray, argument: str) -> None:

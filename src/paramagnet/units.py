@@ -25,12 +25,15 @@ from paramagnet._checks import (
     require_levels,
 )
 from paramagnet._log_weights import subtract_log_weights
+from paramagnet.relu_units import DReLUUnit, ReLUUnit, drelu, relu
 from paramagnet.unit_base import Array, FloatArray, Response, Unit, require_no_parameters
+from paramagnet.unit_categorical import CategoricalUnit, categorical, make_categorical
 from paramagnet.unit_names import UNITS, as_unit, find_unit, register_unit, saved_name
 
 __all__ = [
-    "BIT", "GAUSSIAN", "SPIN", "UNITS", "Array", "BinaryUnit", "FloatArray", "GaussianUnit", "Response",
-    "Unit", "as_binary", "as_unit", "find_unit", "gaussian", "register_unit", "saved_name",
+    "BIT", "GAUSSIAN", "SPIN", "UNITS", "Array", "BinaryUnit", "CategoricalUnit", "DReLUUnit", "FloatArray",
+    "GaussianUnit", "ReLUUnit", "Response", "Unit", "as_binary", "as_unit", "categorical", "drelu",
+    "find_unit", "gaussian", "register_unit", "relu", "saved_name",
 ]  # fmt: skip
 
 _SMALLEST_SHARE = 1e-3  # smallest probability of a value for given means, so that all states are possible
@@ -169,11 +172,16 @@ class BinaryUnit(Unit):
         share = np.clip(share, _SMALLEST_SHARE, 1.0 - _SMALLEST_SHARE)
         return self._field_of_odds(share / (1.0 - share))
 
-    def bias_from(self, states: FloatArray, argument: str = "data") -> FloatArray:
-        """Biases that give each unit on its own the mean of its column of ``states``; half a count is added
-        to each value, so that constant columns stay finite.
+    def bias_from(
+        self, states: FloatArray, argument: str = "data", counts: FloatArray | None = None
+    ) -> FloatArray:
+        """Biases that give each unit on its own the mean of its column of ``states``, each of which counts
+        so many times; half a count is added to each value, so that constant columns stay finite.
         """
-        n_high = (states == self.high).sum(axis=0)
+        high = states == self.high
+        if counts is not None:
+            return self._field_of_odds((counts @ high + 0.5) / (counts @ ~high + 0.5))
+        n_high = high.sum(axis=0)
         return self._field_of_odds((n_high + 0.5) / (states.shape[0] - n_high + 0.5))
 
     def _field_of_odds(self, odds: FloatArray) -> FloatArray:
@@ -379,6 +387,9 @@ def _make_gaussian(text: str | None) -> Unit:
 register_unit("spin", SPIN)
 register_unit("bit", BIT)
 register_unit("gaussian", _make_gaussian)
+register_unit("relu", relu())
+register_unit("drelu", drelu())
+register_unit("categorical", make_categorical)
 
 
 # Checks for functions that accept only some types

@@ -85,7 +85,7 @@ def test_biases_from_data_give_the_smoothed_means(visible, low):
         ({"scheme": "glorot"}, "`scheme` must be one of 'layer-correlation', 'xavier', 'he'.*got 'glorot'"),
         ({"gain": -1.0}, "`gain` must be zero or positive, got -1"),
         ({"gain": float("nan")}, "`gain` must be finite, got nan"),
-        ({"visible": "ising"}, "`visible` must be a unit type \\('spin', 'bit', 'gaussian'\\), got 'ising'"),
+        ({"visible": "ising"}, "`visible` must be a unit type \\('spin', 'bit', 'gaussian'"),
         ({"hidden": 3}, "`hidden` must be a unit type"),
         ({"hidden_bias": [0.0, 1.0]}, "`hidden_bias` must be a single number"),
         ({"hidden_bias": float("inf")}, "`hidden_bias` must be finite, got inf"),

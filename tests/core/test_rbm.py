@@ -336,7 +336,7 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 def test_units_of_ones_own_cannot_be_saved(tmp_path):
     rbm = RBM(np.zeros((2, 2)), 0, 0, BinaryUnit("half", -0.5, 0.5))
-    with pytest.raises(ValueError, match="`visible` must be 'spin', 'bit' or 'gaussian' to be saved"):
+    with pytest.raises(ValueError, match=r"`visible` must be 'spin', 'bit', .* to be saved"):
         rbm.save(tmp_path / "model.safetensors")
 
 

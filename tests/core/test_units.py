@@ -156,7 +156,8 @@ def test_names():
 @pytest.mark.parametrize("bad", ["ising", "Spin", "", None, 3, ["spin"]])
 def test_unknown_unit(bad):
     with pytest.raises(
-        ValueError, match=r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian'\), got "
+        ValueError,
+        match=r"^`hidden` must be a unit type \('spin', 'bit', .* 'drelu', 'categorical'\), got ",
     ) as info:
         as_unit(bad, "hidden")
     assert repr(bad) in str(info.value)

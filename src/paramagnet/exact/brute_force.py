@@ -2,7 +2,7 @@
 
 The states of that layer are enumerated one by one, in blocks; the other layer is summed or integrated by its
 own `Unit.log_trace`. With ``y`` the units that are enumerated, ``x`` the others and ``w`` the weights between
-them,
+them (for categorical units the products ``y w`` are sums of the rows that the states pick),
 
     p(y) = exp(ln p0(y) + a.y + sum_j log_trace(field_j)) / Z        field = y w + b
 
@@ -69,7 +69,8 @@ class BruteForce(ExactSum[Unit, Unit]):
     ) -> Self:
         """The sum of a machine given by its arrays and its units, these with their own numbers."""
         sides = _Side(visible, visible_bias), _Side(hidden, hidden_bias)
-        if _enumerates_hidden(Sizes(weights.shape[0], weights.shape[1], visible, hidden)):
+        n_visible, n_hidden = weights.shape[0] // visible.width, weights.shape[1] // hidden.width
+        if _enumerates_hidden(Sizes(n_visible, n_hidden, visible, hidden)):
             return cls(np.ascontiguousarray(weights.T), sides[1], sides[0], swapped=True)
         return cls(weights, sides[0], sides[1], swapped=False)
 
@@ -80,9 +81,15 @@ class BruteForce(ExactSum[Unit, Unit]):
 
     @classmethod
     def seconds(cls, sizes: Sizes, *, n_threads: int = 1, gradient: bool = True) -> float:
-        """A rough estimate of the time of one sum, in seconds."""
-        (n_own, unit), (n_other, _) = _sides(sizes)
-        each = n_other * (_SECONDS_PER_TERM + n_own * _SECONDS_PER_WEIGHT)
+        """A rough estimate of the time of one sum in seconds, infinite if neither layer can be enumerated.
+
+        Two Gaussian layers raise ValueError, because no other method serves them either.
+        """
+        units = sizes.visible, sizes.hidden
+        if all(unit.values is None for unit in units) and any(unit.response is None for unit in units):
+            return math.inf
+        (n_own, unit), (n_other, other) = _sides(sizes)
+        each = n_other * other.width * (_SECONDS_PER_TERM + n_own * _SECONDS_PER_WEIGHT)
         return float(2.0 ** _log2(n_own, unit) * each)
 
     def log_partition(self, n_threads: int = 1, progress: Progress | None = None) -> float:
@@ -103,9 +110,9 @@ class BruteForce(ExactSum[Unit, Unit]):
         for block in self._blocks(None if progress is None else lambda share: progress(0.5 + 0.5 * share)):
             p = np.exp(block.log_weights - log_z)
             means = other.unit.mean(block.fields)
-            sums[0][:] += p @ block.states, p @ block.states**2
+            sums[0][:] += own.unit.total_moments(block.states, p)
             sums[1][:] += p @ means, p @ means**2
-            products += (p[:, None] * block.states).T @ means
+            products += own.unit.total_products(block.states, p, means)
             for name, values in own.unit.statistics(block.states).items():
                 own_numbers[name] += p @ values
             for name, values in other.unit.mean_statistics(block.fields).items():
@@ -130,7 +137,7 @@ class BruteForce(ExactSum[Unit, Unit]):
         shares = np.cumsum(np.exp(totals - log_z))
         uniform = rng.random(n_samples) * shares[-1]
         place = np.minimum(np.searchsorted(shares, uniform, side="right"), len(shares) - 1)
-        states = np.empty((n_samples, self.own.bias.size))
+        states = np.empty((n_samples, self.own.bias.size // self.own.unit.width))
         for index, block in enumerate(
             self._blocks(None if progress is None else lambda share: progress(0.5 + 0.5 * share))
         ):
@@ -142,7 +149,7 @@ class BruteForce(ExactSum[Unit, Unit]):
                 states[here] = block.states[np.minimum(chosen, len(within) - 1)]
         if not self.swapped:
             return states
-        return self.other.unit.draw(states @ self.weights + self.other.bias, rng)
+        return self.other.unit.draw(self.own.unit.multiply(states, self.weights) + self.other.bias, rng)
 
     def _total(self, progress: Progress | None) -> tuple[float, float, FloatArray]:
         """``ln Z``, the largest magnitude of an exponent, and the logarithms of the sums over blocks."""
@@ -157,22 +164,24 @@ class BruteForce(ExactSum[Unit, Unit]):
         """All states of the enumerated layer, some at a time."""
         unit, bias = self.own
         assert unit.values is not None
-        values, n_units = np.array(unit.values), bias.size
+        other, values = self.other.unit, np.array(unit.values)
+        n_units, length = bias.size // unit.width, max(1, _BLOCK_STATES // max(unit.width, other.width))
+        sizes_of_bias, sizes_of_weights = np.abs(bias), np.abs(self.weights)
         n_states = len(values) ** n_units
         places = [len(values) ** k for k in range(n_units)]  # integers of Python, which do not overflow
-        for start in range(0, n_states, _BLOCK_STATES):
-            stop = min(start + _BLOCK_STATES, n_states)
+        for start in range(0, n_states, length):
+            stop = min(start + length, n_states)
             numbers = np.arange(start, stop)
             states = values[np.stack([(numbers // place) % len(values) for place in places], axis=1)]
-            fields = states @ self.weights + self.other.bias
-            traces = self.other.unit.log_trace(fields)
+            fields = unit.multiply(states, self.weights) + self.other.bias
+            traces = other.log_trace(fields)
             base = unit.log_base(states)
             sizes = np.abs(states)
-            reach = (sizes @ np.abs(self.weights) + np.abs(self.other.bias)) * np.abs(
-                self.other.unit.mean(fields)
-            )
-            terms = sizes @ np.abs(bias) + np.abs(base) + (np.abs(traces) + reach).sum(axis=1)
-            log_weights = states @ bias + base + traces.sum(axis=1)
+            reach = unit.multiply(sizes, sizes_of_weights) + np.abs(self.other.bias)
+            reach *= np.abs(other.mean(fields))
+            terms = unit.multiply(sizes, sizes_of_bias) + np.abs(base)
+            terms = terms + np.abs(traces).sum(axis=1) + reach.sum(axis=1)
+            log_weights = unit.multiply(states, bias) + base + traces.sum(axis=1)
             yield _Block(states, fields, log_weights, float(terms.max()))
             if progress is not None:
                 progress(stop / n_states)
@@ -200,13 +209,21 @@ def _enumerates_hidden(sizes: Sizes) -> bool:
     n_visible, n_hidden, visible, hidden = sizes
     of_visible, of_hidden = _log2(n_visible, visible), _log2(n_hidden, hidden)
     if math.isinf(min(of_visible, of_hidden)):
-        kinds = (
-            "two Gaussian layers" if visible.response and hidden.response else f"{visible} and {hidden} units"
-        )
+        if visible.response and hidden.response:
+            kinds, remedy = (
+                "two Gaussian layers",
+                (
+                    "Two Gaussian layers are together one normal distribution; there is a theory of it "
+                    "(`solve_saddle_point`), but no training. "
+                ),
+            )
+        else:
+            kinds, remedy = (
+                f"{visible} and {hidden} units",
+                ("Chains (`PCD`, `sample`) and `estimate_log_partition` do without such a sum. "),
+            )
         raise ValueError(
             f"`rbm` must have a layer of spin or bit units, got {kinds}: no layer has states that can be "
-            "summed one by one. Two Gaussian layers are together one normal distribution; there is a theory "
-            "of it (`solve_saddle_point`), but no training. Take units of finitely many values in one of the "
-            "layers."
+            f"summed one by one. {remedy}Take units of finitely many values in one of the layers."
         )
     return of_hidden < of_visible

@@ -38,7 +38,8 @@ class Moments:
     """Exact averages under ``p(v, h)``; the arrays are read-only.
 
     ``log_partition`` is ``ln Z``, ``visible`` is ``E[v]``, ``hidden`` is ``E[h]`` and ``products`` is
-    ``E[v h^T]``, of shape ``(n_visible, n_hidden)``.
+    ``E[v h^T]``, of shape ``(n_visible, n_hidden)``. For categorical units ``E[v]`` are the probabilities of
+    all states, and ``E[v h^T]`` has the shape of the weights.
     """
 
     log_partition: float
@@ -141,7 +142,7 @@ def sample_exact(
     """
     rbm, n_threads = _checked(rbm, n_threads, force, progress)
     n_samples, generator = as_count(n_samples, "n_samples"), as_generator(rng)
-    require_memory(16 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
+    require_memory(16 * n_samples * sum(rbm.weights.shape), "n_samples", n_samples)
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=False, force=force)
     return _sum_of(rbm).draw(n_samples, generator, n_threads, progress)
 

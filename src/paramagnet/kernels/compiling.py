@@ -21,6 +21,7 @@ _PURPOSES = {
     "lookup": "sampling",
     "changed_rows": "sampling",
     "normal": "sampling",
+    "categorical": "sampling",
     "int16_states": "sampling",
     "int16_sweeps": "sampling",
     "int16_tables": "sampling",

@@ -137,7 +137,7 @@ def exp_minus(y: Any) -> Any:
 
 
 @intrinsic
-def _philox_line(
+def philox_line(
     typingctx: Any,
     unit: Any,
     chain: Any,
@@ -154,7 +154,8 @@ def _philox_line(
 
     Written in vectors, because the compiler makes them of a loop around `philox` in some places and not in
     others. Every 32-bit word has a place of 64 bits, whose upper half may hold anything: products take the
-    lower half, and no instruction is spent on clearing the upper one.
+    lower half, and no instruction is spent on clearing the upper one. The kernels of other files use it, too;
+    their compiled code does not notice changes here.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -209,7 +210,7 @@ def _fill_words(words: Any, at: int, n_units: int, seed: Any, chain: int, sweep:
     k0, k1 = np.uint32(seed), np.uint32(seed >> _HALF_WORD)
     c1, c2, c3 = np.uint32(chain), np.uint32(sweep), np.uint32(stream)
     for first in range((quarter - 1) // _LINE * _LINE, -1, -_LINE):
-        _philox_line(np.uint32(first), c1, c2, c3, k0, k1, words, at + first, quarter)
+        philox_line(np.uint32(first), c1, c2, c3, k0, k1, words, at + first, quarter)
 
 
 @part

@@ -43,7 +43,7 @@ from paramagnet.estimates import Estimate
 from paramagnet.exact.sums import sample_exact
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.sampling import int16, int16_annealing
-from paramagnet.sampling.chains import draw_seed
+from paramagnet.sampling.chains import draw_seed, require_existence
 from paramagnet.sampling.devices import as_engine
 from paramagnet.sampling.layer import Float32Array, SampledLayer, layers_of
 from paramagnet.units import FloatArray
@@ -126,6 +126,7 @@ def estimate_log_partition(
             "starts there."
         )
     marginalize = _choose_layer(marginalize, rbm)
+    require_existence(rbm)
     path = _make_path(rbm, base, temperatures, joint=method == "ais", transposed=marginalize == "visible")
     if states is not None and marginalize == "visible":
         states = rbm.sample_h_given_v(states, rng=generator)
@@ -207,7 +208,7 @@ def _make_path(
 ) -> _Path:
     visible, hidden = layers_of(rbm)
     visible_bias = np.stack((rbm.visible_bias, base))
-    hidden_bias = np.stack((rbm.hidden_bias, np.zeros(rbm.n_hidden)))
+    hidden_bias = np.stack((rbm.hidden_bias, np.zeros_like(rbm.hidden_bias)))
     if transposed:
         return _Path(hidden, visible, hidden_bias, visible_bias, temperatures, joint)
     return _Path(visible, hidden, visible_bias, hidden_bias, temperatures, joint)
@@ -236,13 +237,13 @@ def _run(
     )
 
     def run(block: int, rows: slice) -> None:
-        shape = (rows.stop - rows.start, path.kept.shift.size)
-        kept = np.empty(shape, np.float32)
+        n_rows = rows.stop - rows.start
+        kept = np.empty((n_rows, path.kept.n_units), np.float32)
         if states is None:  # the independent model
-            nothing = np.zeros(shape, np.float32)
+            nothing = np.zeros((n_rows, path.kept.shift.size), np.float32)
             shift = path.kept_shift(float(path.temperatures[0]))
             address = (seed, rows.start, 0, START)
-            path.kept.draw_at(1.0, shift, nothing, address, nothing, kept)
+            path.kept.draw_at(1.0, shift, nothing, address, np.zeros_like(kept), kept)
         else:
             kept[:] = states[rows]
         tick = None if meter is None else functools.partial(meter.tick, block)
@@ -275,8 +276,8 @@ def _anneal_block(
     kept_room, summed_room = (layer.room_for_products(len(kept)) for layer in (path.kept, path.summed))
     fields = np.empty((len(kept), path.summed.shift.size), np.float32)
     path.kept.multiply(kept, fields, kept_room)
-    summed, spare = np.empty_like(fields), np.zeros_like(fields)
-    kept_fields, moved = np.empty_like(kept), np.empty_like(kept)
+    summed, spare = np.zeros((2, len(kept), path.summed.n_units), np.float32)
+    kept_fields, moved = np.empty((len(kept), path.kept.shift.size), np.float32), np.empty_like(kept)
     if path.joint:
         t = float(path.temperatures[0])
         shift, address = path.summed_shift(t).astype(np.float32), (seed, first, 0, SUMMED)
@@ -286,9 +287,10 @@ def _anneal_block(
         now, then = float(path.temperatures[k]), float(path.temperatures[k + 1])
         address = (seed, first, k + 1, SUMMED)
         if linear.any():
-            log_weights += (then - now) * (kept @ linear).astype(np.float64)
+            log_weights += (then - now) * path.kept.linear(kept, linear)
         if path.joint:
-            log_weights += (then - now) * _summed_energy(path, fields, summed)
+            bias = path.summed_bias[0] - path.summed_bias[1]
+            log_weights += (then - now) * path.summed.energy(summed, fields, bias)
             shift = path.summed_shift(then).astype(np.float32)
             path.summed.draw_at(then, shift, fields, address, spare, summed)
         else:
@@ -306,24 +308,18 @@ def _anneal_block(
     return kept
 
 
-def _summed_energy(path: _Path, fields: Float32Array, summed: Float32Array) -> FloatArray:
-    """``sum_j h_j (field_j + c_j)`` less the same in the independent model, ``h`` the states ``summed``."""
-    bias = path.summed_bias[0] - path.summed_bias[1]
-    products: FloatArray = np.einsum("ij,ij->i", summed, fields, dtype=np.float64) + summed @ bias
-    return products
-
-
 def _choose_layer(marginalize: str, rbm: RBM) -> str:
-    """The layer to sum out: a binary one."""
-    unbounded = [not unit.bounded for unit in (rbm.visible, rbm.hidden)]
-    if all(unbounded):
+    """The layer to sum out: any but a Gaussian one, whose mean is linear in the field."""
+    responses = rbm.visible.response, rbm.hidden.response
+    gaussian = [response is not None and not response.saturates for response in responses]
+    if all(gaussian):
         raise ValueError(
             "`rbm` must have a layer of spin or bit units, got two Gaussian layers, which are together one "
             "normal distribution. Take spin or bit units in one of the layers."
         )
     if marginalize == "auto":
-        marginalize = "visible" if unbounded[1] else "hidden"
-    if unbounded[marginalize == "hidden"]:
+        marginalize = "visible" if gaussian[1] else "hidden"
+    if gaussian[marginalize == "hidden"]:
         raise ValueError(
             f"`marginalize` must be a layer of spin or bit units, got {marginalize!r}, whose units are "
             "Gaussian."
@@ -356,8 +352,10 @@ def _log_start(rbm: RBM, base: FloatArray) -> float:
     """``ln Z_0`` of the independent model."""
     visible, hidden = rbm.units
     if hidden.parameters:
-        return float(visible.log_trace(base).sum() + hidden.log_trace(np.zeros(rbm.n_hidden)).sum())
-    return float(visible.log_trace(base).sum() + rbm.n_hidden * hidden.log_trace(np.zeros(1))[0])
+        none = np.zeros_like(rbm.hidden_bias)
+        return float(visible.log_trace(base).sum() + hidden.log_trace(none).sum())
+    each = hidden.log_trace(np.zeros(hidden.width))[0]
+    return float(visible.log_trace(base).sum() + rbm.n_hidden * each)
 
 
 def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
@@ -365,12 +363,12 @@ def _as_base(start: str | npt.ArrayLike, rbm: RBM) -> FloatArray:
     if isinstance(start, str):
         if start != "uniform":
             raise ValueError(f"`start` must be 'uniform' or means of the visible units, got {shown(start)}.")
-        return np.zeros(rbm.n_visible)
+        return np.zeros_like(rbm.visible_bias)
     means = as_reals(start, "start")
-    if means.shape != (rbm.n_visible,):
+    if means.shape != rbm.visible_bias.shape:
         raise ValueError(
-            f"`start` must hold {rbm.n_visible} means, one per visible unit, got shape {means.shape}. "
-            "From data they are `data.mean(axis=0)`."
+            f"`start` must hold {rbm.visible_bias.size} means, one per visible unit (and state), got shape "
+            f"{means.shape}. From data they are `data.mean(axis=0)`, or `rbm.visible.column_means(data)`."
         )
     return rbm.visible.field_of_mean(means, "start")
 

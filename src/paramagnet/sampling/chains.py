@@ -113,9 +113,9 @@ def run_sweeps(
     so, None those where that is faster. The order of sums is that of `order_of_sums`; a share asks for the
     portable one.
     """
-    n_chains, n_hidden = len(chains.visible), layers[1].shift.size
+    n_chains = len(chains.visible)
     visible = chains.visible.copy()
-    fields = np.empty((n_chains, n_hidden), np.float32)
+    fields = np.empty((n_chains, layers[1].shift.size), np.float32)
     changed = np.zeros((n_blocks(n_chains), 2))
 
     def run(block: int, rows: slice) -> None:
@@ -135,7 +135,7 @@ def run_sweeps(
     else:
         run_blocks(run, n_chains, n_threads)
     shares = changed.sum(axis=0) / n_chains
-    shares /= visible.shape[1] * max(n_sweeps, 1), n_hidden * max(n_sweeps - 1, 1)
+    shares /= visible.shape[1] * max(n_sweeps, 1), layers[1].n_units * max(n_sweeps - 1, 1)
     visible.setflags(write=False)
     fields.setflags(write=False)
     sweep, kept = chains.sweep + n_sweeps, fields if with_fields else None
@@ -155,17 +155,17 @@ def _run_block(
     of_visible, of_hidden = layers
     seed, first, start = address
     old_v, new_v = visible.copy(), np.empty_like(visible)
-    old_h, new_h = np.zeros_like(fields), np.empty_like(fields)
-    visible_fields = np.empty_like(visible)
+    old_h, new_h = np.zeros((2, len(fields), of_hidden.n_units), np.float32)
+    visible_fields = np.empty((len(visible), of_visible.shift.size), np.float32)
     room_v, room_h = (layer.room_for_products(len(visible)) for layer in layers)
     limits = [
         states.size * (_default_limit(room) if dense_above is None else dense_above)
-        for states, room in ((visible, room_v), (fields, room_h))
+        for states, room in ((visible, room_v), (old_h, room_h))
     ]
     totals = [0, 0]
     listed = [limit > 0.0 and layer.lists_changes for layer, limit in zip(layers, limits, strict=True)]
     few = listed.copy()  # where many units changed in the last sweep, changes are not even listed
-    changes_v, changes_h = room_for_changes(visible), room_for_changes(fields)
+    changes_v, changes_h = room_for_changes(visible), room_for_changes(old_h)
     if clamp is not None:
         np.copyto(old_v, clamp[1], where=clamp[0])
     of_visible.multiply(old_v, fields, room_v)
@@ -282,7 +282,7 @@ def sample(
     n_threads = None if n_threads is None else as_threads(n_threads)
     as_callable(progress, "progress", "the fraction that is done")
     require_existence(as_rbm(rbm, "rbm"))
-    require_memory(12 * n_samples * (rbm.n_visible + rbm.n_hidden), "n_samples", n_samples)
+    require_memory(12 * n_samples * sum(rbm.weights.shape), "n_samples", n_samples)
     chains, held = start_chains(rbm, n_samples, start, clamp, as_generator(rng))
     layers, left = layers_of(rbm), n_steps
     while left:
@@ -317,14 +317,19 @@ def start_chains(
 
 
 def require_existence(rbm: RBM, argument: str = "rbm") -> None:
-    """Two Gaussian layers are a normal distribution only while their coupling is weak enough."""
-    if not (rbm.visible.bounded or rbm.hidden.bounded):
-        coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(rbm.visible.tail * rbm.hidden.tail)
+    """Raise an error if both layers have unbounded units and the coupling is too strong for them.
+
+    For two Gaussian layers the condition is exact. With ReLU units, which have one sign only, it is
+    sufficient: some machines beyond it are distributions, too, but are refused.
+    """
+    visible, hidden = rbm.units
+    if not (visible.bounded or hidden.bounded):
+        coupling = float(np.linalg.norm(rbm.weights, 2)) * np.sqrt(visible.tail * hidden.tail)
         if not coupling < 1.0:
             raise ValueError(
-                f"`{argument}` must be a distribution: with two Gaussian layers the largest singular value "
-                f"of its weights, times the deviations of the units, must be below 1, got {coupling:.4g}. "
-                "Scale its weights down."
+                f"`{argument}` must be a distribution: with {visible} and {hidden} units, both unbounded, "
+                "the largest singular value of its weights, times the deviations of the units, must be "
+                f"below 1, got {coupling:.4g}. Scale its weights down."
             )
 
 

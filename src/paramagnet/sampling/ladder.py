@@ -232,8 +232,11 @@ class _LadderBlock:
 
     def run(self, start: int, n_rounds: int, clamp: Clamp | None) -> None:
         """All rounds, in place."""
-        hidden, old_hidden = np.empty_like(self.fields), np.zeros_like(self.fields)
-        visible_fields, new = np.empty_like(self.visible), np.empty_like(self.visible)
+        n_units = self.ladder.of(0)[1].n_units
+        hidden, old_hidden = np.zeros((2, *self.fields.shape[:2], n_units), np.float32)
+        n_fields = self.ladder.visible_bias.shape[1]
+        visible_fields = np.empty((*self.visible.shape[:2], n_fields), np.float32)
+        new = np.empty_like(self.visible)
         self.multiply(0, self.visible, self.fields)
         for sweep in range(start, start + n_rounds):
             self.draw(1, self.fields, sweep, old_hidden, hidden)
@@ -299,7 +302,7 @@ class _LadderBlock:
         machines.
         """
         ladder, hidden = self.ladder, self.ladder.of(i)[1]
-        result: FloatArray = np.einsum("ij,j->i", states, self.bias_steps[i], dtype=np.float64)
+        result = ladder.of(i)[0].wide_linear(states, self.bias_steps[i])
         address = (self.seed, self.first, 0, SWAP)  # the drawn states are not used
         if hidden.lists_changes and ladder.shared:
             now, then = float(ladder.scales[i]), float(ladder.scales[i + 1])

@@ -9,13 +9,23 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._parallel import run_blocks
+from paramagnet.kernels.categorical import add_products, add_rise, draw_states, gather_rows
 from paramagnet.kernels.changed_rows import add_changed_rows, make_panels
 from paramagnet.kernels.int16_tables import SumTables, make_tables
 from paramagnet.kernels.lookup import make_room, multiply_states
 from paramagnet.kernels.normal import draw_normal
-from paramagnet.kernels.sampling import draw, draw_and_list, draw_and_weigh
+from paramagnet.kernels.sampling import draw, draw_and_list, draw_and_weigh, fill_uniform
 from paramagnet.rbm import RBM
-from paramagnet.units import BinaryUnit, FloatArray, GaussianUnit, Unit
+from paramagnet.units import (
+    BinaryUnit,
+    CategoricalUnit,
+    DReLUUnit,
+    FloatArray,
+    GaussianUnit,
+    ReLUUnit,
+    Unit,
+)
 
 Float32Array = npt.NDArray[np.float32]
 
@@ -32,6 +42,8 @@ LOOK_UP_ABOVE = 0.25  # and from which looking the product up is
 FEWEST_CHAINS, SMALLEST_PRODUCT = 40, 1e6  # chains, chains times weights: below, a matrix product is faster
 
 HIDDEN, VISIBLE = 0, 1  # streams of random numbers
+
+WORTH_THREADS = 1e7  # numbers that are added: below, starting threads takes longer
 
 LARGEST_DRAWN = 1e30  # parameter: sums over many units stay below 3e38, the largest float32
 
@@ -51,6 +63,11 @@ class SampledLayer:
     levels: tuple[float, float]
 
     lists_changes: ClassVar[bool] = True
+
+    @property
+    def n_units(self) -> int:
+        """The number of units; ``shift`` has a number for every column of their fields."""
+        return self.shift.size
 
     @cached_property
     def panels(self) -> Float32Array:
@@ -131,6 +148,34 @@ class SampledLayer:
             return None
         return make_room(n_chains, len(self.weights))
 
+    def linear(self, states: Float32Array, bias: Float32Array) -> FloatArray:
+        """``sum_i x_i b_i`` of every chain."""
+        return (states @ bias).astype(np.float64)
+
+    def wide_linear(self, states: Float32Array, bias: FloatArray) -> FloatArray:
+        """``sum_i x_i b_i`` of every chain, with products and sums in float64."""
+        products: FloatArray = np.einsum("ij,j->i", states, bias, dtype=np.float64)
+        return products
+
+    def energy(self, states: Float32Array, fields: Float32Array, bias: FloatArray) -> FloatArray:
+        """``sum_i x_i (field_i + b_i)`` of every chain, in float64."""
+        products: FloatArray = np.einsum("ij,ij->i", states, fields, dtype=np.float64) + states @ bias
+        return products
+
+    def average_products(
+        self,
+        states: Float32Array,
+        means: Float32Array,
+        out: FloatArray,
+        n_threads: int | None,
+        kept: float = 0.0,
+    ) -> None:
+        """The average of ``x_i y_j`` over the chains, where ``means`` are the ``y``, plus ``kept`` times what
+        ``out`` held.
+        """
+        averages = (states.T @ means).astype(np.float64) / len(states)
+        out[...] = averages if kept == 0.0 else averages + kept * out
+
     def follow(self, changes: Changes, fields: Float32Array) -> None:
         """The fields of the other layer after the changes, from those before."""
         add_changed_rows(*changes, self.levels[1] - self.levels[0], self.panels, fields)
@@ -209,6 +254,89 @@ class UnitLayer(SampledLayer):
         return self.unit.mean(fields.astype(np.float64) + self.shift).astype(np.float32)
 
 
+@dataclass(frozen=True, eq=False)
+class CategoricalLayer(SampledLayer):
+    """A layer of categorical units: states pick rows of the weights; ``shift`` are the biases, ``scale`` is
+    1.
+    """
+
+    unit: CategoricalUnit
+
+    lists_changes: ClassVar[bool] = False
+
+    @property
+    def n_units(self) -> int:
+        """The number of units, each with as many numbers of ``shift`` as it has states."""
+        return self.shift.size // self.unit.q
+
+    def draw_at(
+        self,
+        t: float,
+        shift: Float32Array,
+        fields: Float32Array,
+        address: Address,
+        old: Float32Array,
+        new: Float32Array,
+    ) -> int:
+        """Draw the states ``new`` in ``t`` times their fields, with another shift."""
+        uniform = np.empty(new.shape, np.float32)
+        fill_uniform(uniform, *address)
+        return draw_states(fields, float(t), shift, self.unit.q, uniform, old, new)
+
+    def draw_and_weigh(
+        self,
+        now: float,
+        then: float,
+        shifts: FloatArray,
+        fields: Float32Array,
+        address: Address,
+        states: Float32Array,
+        log_weights: FloatArray,
+    ) -> None:
+        """Add the rise of the logarithm of the sum over all states; and draw the states at ``then``."""
+        add_rise(fields, (float(now), float(then)), shifts, self.unit.q, log_weights)
+        self.draw_at(then, shifts[1].astype(np.float32), fields, address, states.copy(), states)
+
+    def mean(self, fields: Float32Array) -> Float32Array:
+        """The probability of every state of every unit."""
+        return self.unit.mean(fields.astype(np.float64) + self.shift).astype(np.float32)
+
+    def multiply(self, states: Float32Array, fields: Float32Array, room: Room | None = None) -> None:
+        """The fields of the other layer: the sum of the rows that the states pick."""
+        gather_rows(states, self.unit.q, self.weights, fields)
+
+    def linear(self, states: Float32Array, bias: Float32Array) -> FloatArray:
+        """The sum of the biases that the states pick."""
+        return self.unit.multiply(states, bias.astype(np.float64))
+
+    def wide_linear(self, states: Float32Array, bias: FloatArray) -> FloatArray:
+        """The sum of the biases that the states pick."""
+        return self.unit.multiply(states, bias)
+
+    def energy(self, states: Float32Array, fields: Float32Array, bias: FloatArray) -> FloatArray:
+        """The sum of the fields and biases that the states pick."""
+        return self.unit.pair(states, fields.astype(np.float64) + bias)
+
+    def average_products(
+        self,
+        states: Float32Array,
+        means: Float32Array,
+        out: FloatArray,
+        n_threads: int | None,
+        kept: float = 0.0,
+    ) -> None:
+        """The sum of the ``means`` of the chains in each state over the number of all chains; threads share
+        the units.
+        """
+        scales = 1.0 / len(states), float(kept)
+
+        def run(block: int, units: slice) -> None:
+            add_products(states, (units.start, units.stop), self.unit.q, means, scales, out)
+
+        large = means.size * states.shape[1] >= WORTH_THREADS
+        run_blocks(run, states.shape[1], n_threads if large else 1)
+
+
 def _generator(address: Address) -> np.random.Generator:
     """Random numbers that depend on seed, first chain, sweep and stream alone."""
     seed, first, sweep, stream = address
@@ -261,7 +389,26 @@ def _(unit: BinaryUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer
 
 
 @make_layer.register
+def _(unit: CategoricalUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    return CategoricalLayer(weights, bias.astype(np.float32), 1.0, (np.nan, np.nan), unit)
+
+
+@make_layer.register
 def _(unit: GaussianUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
     scale = unit.variance
     shift = (scale * bias).astype(np.float32)
     return NormalLayer(weights, shift, scale, (np.nan, np.nan), float(np.sqrt(scale)))
+
+
+@make_layer.register
+def _(unit: ReLUUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    from paramagnet.sampling.relu_layers import ReLULayer  # which imports this module
+
+    return ReLULayer(weights, bias.astype(np.float32), 1.0, (np.nan, np.nan), unit)
+
+
+@make_layer.register
+def _(unit: DReLUUnit, weights: Float32Array, bias: FloatArray) -> SampledLayer:
+    from paramagnet.sampling.relu_layers import make_drelu_layer  # which imports this module
+
+    return make_drelu_layer(unit, weights, bias)

@@ -67,7 +67,8 @@ def pilot_scales(
 ) -> FloatArray:
     """Scales for the machine, from a pilot run of some chains."""
     scales = np.linspace(0.0, 1.0, n_replicas or FIRST_REPLICAS)
-    states = units[0].random_start((PILOT_CHAINS, len(parameters[1])), rng)
+    n_visible = len(parameters[1]) // units[0].width
+    states = units[0].random_start((PILOT_CHAINS, n_visible), rng)
     replicas = Replicas.start(states, len(scales), int(rng.integers(2**63)))
     for _ in range(_PLACEMENTS):
         ladder = Ladder.scaled(parameters, units, scales, base)
@@ -119,7 +120,7 @@ def acceptance_between(
 def bias_of_states(unit: Unit, states: FloatArray) -> FloatArray:
     """Biases that give every unit on its own the mean of its column of ``states``."""
     if type(unit).field_of_mean is Unit.field_of_mean:
-        return _search_bias(unit, states.mean(axis=0))
+        return _search_bias(unit, unit.column_means(states))
     return unit.bias_from(states)
 
 

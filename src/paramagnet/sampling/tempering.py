@@ -168,7 +168,7 @@ def temper(
         raise ValueError(
             "`base` must be left out unless the path is 'weights': other paths have no use for it."
         )
-    size = rbm.n_visible + rbm.n_hidden
+    size = sum(rbm.weights.shape)
     require_memory(24 * n_samples * size * (count or 2), "n_samples", n_samples)
     generator = as_generator(rng)
     chains, held = start_chains(rbm, n_samples, start, clamp, generator)
@@ -178,7 +178,7 @@ def temper(
         ladder = Ladder.of_machines(machines)
     else:
         if path == "energy":
-            base_bias = np.zeros(rbm.n_visible)
+            base_bias = np.zeros_like(rbm.visible_bias)
         elif base_bias is None:
             base_bias = _pilot_base(rbm, generator, n_threads)
         parameters = rbm.weights, rbm.visible_bias, rbm.hidden_bias
@@ -306,9 +306,10 @@ def _as_base(base: Any, rbm: RBM) -> FloatArray:
     unit = rbm.units[0]
     if as_array(base, "base").ndim == 1:
         means = as_reals(base, "base")
-        if means.shape != (rbm.n_visible,):
+        if means.shape != rbm.visible_bias.shape:
             raise ValueError(
-                f"`base` must hold {rbm.n_visible} means, one per visible unit, got shape {means.shape}."
+                f"`base` must hold {rbm.visible_bias.size} means, one per visible unit (and state), got "
+                f"shape {means.shape}."
             )
         return bias_of_means(unit, means, "base")
     return bias_of_states(unit, rbm.visible.as_states(base, "base", rbm.n_visible))

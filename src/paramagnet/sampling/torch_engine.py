@@ -101,17 +101,35 @@ class TorchEngine:
         return _fetch_chains(visible, chains, n_sweeps)
 
     def sampled_moments(
-        self, layout: Layout, parameters: FloatArray, chains: Chains, n_sweeps: int
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        chains: Chains,
+        n_sweeps: int,
+        weights_of_chains: FloatArray | None = None,
     ) -> tuple[Chains, FloatArray]:
-        """The same, and their averages of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector."""
+        """The same, and their averages of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i`` as one vector.
+
+        ``weights_of_chains`` have the mean one.
+        """
         layers, visible = self._layers(layout, parameters), self._place(chains.visible)
         self._sweep(layers, visible, chains, n_sweeps)
-        return _fetch_chains(visible, chains, n_sweeps), _average(layout, layers[1], visible)
+        factors = None if weights_of_chains is None else self._place(weights_of_chains)
+        return _fetch_chains(visible, chains, n_sweeps), _average(layout, layers[1], visible, factors)
 
-    def data_moments(self, layout: Layout, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
-        """These averages over ``points``, which have a column of ones at the right."""
+    def data_moments(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: npt.NDArray[Any],
+        weights_of_points: FloatArray | None = None,
+    ) -> FloatArray:
+        """These averages over ``points``, which have a column of ones at the right; their weights have the
+        mean one.
+        """
         _, hidden = self._layers(layout, parameters)
-        return _average(layout, hidden, self._place(points[:, :-1]))
+        factors = None if weights_of_points is None else self._place(weights_of_points)
+        return _average(layout, hidden, self._place(points[:, :-1]), factors)
 
     def anneal(
         self,
@@ -183,12 +201,17 @@ def _fetch_chains(visible: Any, chains: Chains, n_sweeps: int) -> Chains:
     return Chains.at(visible.cpu().numpy(), chains.seed, chains.sweep + n_sweeps)
 
 
-def _average(layout: Layout, hidden: _Layer, visible: Any) -> FloatArray:
-    """The averages over the states ``visible`` of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i``."""
+def _average(layout: Layout, hidden: _Layer, visible: Any, factors: Any = None) -> FloatArray:
+    """The averages over the states ``visible`` of ``v_i E[h_j | v]``, ``E[h_j | v]`` and ``v_i``; ``factors``
+    are weights of the states.
+    """
     means = hidden.mean(torch.addmm(hidden.shift, visible, hidden.weights))
+    if factors is not None:
+        means.mul_(factors[:, None])
     products = torch.mm(visible.t(), means).div_(len(visible))
+    rows = visible if factors is None else visible * factors[:, None]
     moments = np.empty(layout.size)
-    for part, tensor in zip(layout.split(moments), (products, visible.mean(0), means.mean(0)), strict=True):
+    for part, tensor in zip(layout.split(moments), (products, rows.mean(0), means.mean(0)), strict=True):
         part[...] = tensor.cpu().numpy()
     return moments
 

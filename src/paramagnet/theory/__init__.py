@@ -11,6 +11,9 @@ from paramagnet._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from paramagnet.theory.biases import Biases as Biases
+    from paramagnet.theory.edge import StabilityEdge as StabilityEdge
+    from paramagnet.theory.edge import centred_gain as centred_gain
+    from paramagnet.theory.edge import stability_edge as stability_edge
     from paramagnet.theory.formula import beta_max_formula as beta_max_formula
     from paramagnet.theory.response import layer_correlation as layer_correlation
     from paramagnet.theory.response import layer_correlation_slope as layer_correlation_slope
@@ -34,6 +37,9 @@ _MODULE_OF = {
     "find_beta_max": "scale",
     "LayerCorrelationMaximum": "status",
     "beta_max_formula": "formula",
+    "stability_edge": "edge",
+    "centred_gain": "edge",
+    "StabilityEdge": "edge",
     "Biases": "biases",
     "solve_saddle_point": "saddle",
     "SaddlePoint": "saddle",

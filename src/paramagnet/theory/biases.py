@@ -26,6 +26,7 @@ from paramagnet._checks import as_positive, as_reals
 from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.units import FloatArray, Unit
 
+_SMALLEST_SHARE = 2e-3  # of the even frequency: the smallest frequency of a state
 _DIGITS, _FEW_DIGITS = 37.0, 16.0  # accuracies of a rule: exp(-37) = 1e-16 and exp(-16) = 1e-7
 
 
@@ -39,7 +40,8 @@ class Biases:
     Parameters
     ----------
     values : array_like
-        The biases, one per unit (or one per group of units).
+        The biases, one per unit (or one per group of units). For categorical units an array of one row per
+        unit and one column per state, whose rows are shifted to the mean zero.
     weights : array_like, optional
         The weight of each bias in averages; None gives all biases the same weight.
     """
@@ -50,15 +52,19 @@ class Biases:
 
     def __init__(self, values: Any, weights: Any = None) -> None:
         array = as_reals(values, "values")
-        if array.ndim != 1 or array.size == 0:
+        if array.ndim not in (1, 2) or array.size == 0 or (array.ndim == 2 and array.shape[1] < 2):
             raise ValueError(
-                f"`values` must be a sequence of at least one bias, got shape {array.shape}. One number for "
-                "all units is passed as it is, without `Biases`."
+                f"`values` must be a sequence of at least one bias, got shape {array.shape}. Categorical "
+                "units take an array of a row per unit and a column per state. One number for all units is "
+                "passed as it is, without `Biases`."
             )
-        counts = np.ones(array.shape) if weights is None else as_positive(weights, "weights", zero=True)
-        if counts.shape != array.shape:
+        if array.ndim == 2:
+            array = array - array.mean(axis=1, keepdims=True)
+        n_units = array.shape[:1]
+        counts = np.ones(n_units) if weights is None else as_positive(weights, "weights", zero=True)
+        if counts.shape != n_units:
             raise ValueError(
-                f"`weights` must be as many as `values`, {array.size}, got shape {counts.shape}."
+                f"`weights` must be as many as `values`, {len(array)}, got shape {counts.shape}."
             )
         if not counts.any():
             raise ValueError("`weights` must not all be zero.")
@@ -69,13 +75,39 @@ class Biases:
             object.__setattr__(self, name, copy)
         object.__setattr__(self, "_rules", {})
 
+    @classmethod
+    def of_frequencies(cls, frequencies: Any, weights: Any = None) -> Biases:
+        """The biases of categorical units whose states have given frequencies without couplings.
+
+        Parameters
+        ----------
+        frequencies : array_like
+            One row per unit, one column per state; rows are divided by their sums. Frequencies below 0.002
+            of the even one are raised to it, so that biases are finite.
+        weights : array_like, optional
+            The weight of each unit in averages; None gives all units the same weight.
+
+        Returns
+        -------
+        Biases
+            The logarithms of the frequencies.
+        """
+        array = as_positive(frequencies, "frequencies", zero=True)
+        if array.ndim != 2 or array.shape[1] < 2 or not len(array) or not (array.sum(axis=1) > 0.0).all():
+            raise ValueError(
+                "`frequencies` must be an array of one row per unit and one column per state, each row with "
+                f"a positive sum, got shape {array.shape}."
+            )
+        shares = array / array.sum(axis=1, keepdims=True)
+        return cls(np.log(np.maximum(shares, _SMALLEST_SHARE / array.shape[1])), weights)
+
     def __repr__(self) -> str:
         return f"Biases({self.values.size} values, mean {self.mean:.4g}, rms {self.root_mean_square:.4g})"
 
     @property
     def mean(self) -> float:
         """The mean bias."""
-        return float(self.weights @ self.values)
+        return float(np.sum(self.weights @ self.values) / self._n_columns)
 
     @property
     def largest(self) -> float:
@@ -88,7 +120,23 @@ class Biases:
         largest = self.largest or 1.0  # so that the squares do not overflow
         counted = self.weights > 0.0
         squares = (self.values[counted] / largest) ** 2
-        return float(largest * np.sqrt(self.weights[counted] @ squares))
+        return float(largest * np.sqrt(np.sum(self.weights[counted] @ squares) / self._n_columns))
+
+    @property
+    def _n_columns(self) -> int:
+        return self.values.shape[1] if self.values.ndim == 2 else 1
+
+    @property
+    def sites(self) -> tuple[FloatArray, FloatArray]:
+        """The different rows of biases of labels, each shifted to the largest one zero, and their weights;
+        the order of the states does not matter.
+        """
+        if "sites" not in self._rules:
+            rows = np.sort(self.values - self.values.max(axis=1, keepdims=True), axis=1)
+            rows, where = np.unique(rows, axis=0, return_inverse=True)
+            weights = np.bincount(where.ravel(), self.weights).astype(np.float64)
+            self._rules["sites"] = rows[weights > 0.0], weights[weights > 0.0]
+        return self._rules["sites"]
 
     def rule_for(self, unit: Unit, coarseness: float = 1.0) -> tuple[FloatArray, FloatArray]:
         """Points and weights that replace all biases in a layer of such units, in the gauge of the layer;

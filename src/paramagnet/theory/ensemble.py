@@ -65,6 +65,18 @@ class Ensemble:
         """A mask of the machines that flipping all hidden units leaves unchanged."""
         return np.asarray(self.hidden.symmetric & (self.c == 0.0))
 
+    @property
+    def slope_v(self) -> Array:
+        """A mask of the machines whose formulas take a derivative in the visible biases: those of
+        `symmetric_v`, and all with visible labels.
+        """
+        return np.asarray(self.symmetric_v | self.visible.label)
+
+    @property
+    def slope_h(self) -> Array:
+        """The same for the hidden layer."""
+        return np.asarray(self.symmetric_h | self.hidden.label)
+
     def exchanged(self) -> Ensemble:
         """The same machine with its layers exchanged."""
         return Ensemble(
@@ -129,6 +141,8 @@ def _make_layer(
 ) -> LayerAverages:
     if spread is None:
         return theory.layer(bias, qhat, selfhat, gap, coarseness)
+    if theory.label:
+        return theory.site_layer(spread.sites, qhat, selfhat, gap, coarseness)
 
     def make(biases: FloatArray, qhat: Array, selfhat: Array, gap: Array | None) -> LayerAverages:
         return theory.layer(biases, qhat, selfhat, gap, coarseness)
@@ -153,6 +167,8 @@ def make_ensemble(
         as_positive(beta, "beta", zero=True), as_positive(alpha, "alpha"), as_reals(b, "b"), as_reals(c, "c")
     )  # fmt: skip
     _refuse_beyond(arrays[0], "beta", 0.0, 3e4)
+    for theory, spread, bias, argument in zip(units, spreads, arrays[2:], ("b", "c"), strict=True):
+        _check_biases(theory, spread, bias, argument)
     largest = min(unit.largest_ratio for unit in units)
     _refuse_beyond(arrays[1], "alpha", 1.0 / largest, largest)
     for array, argument in zip(arrays[2:], ("b", "c"), strict=True):
@@ -167,6 +183,26 @@ def make_ensemble(
             f"`beta`, `alpha`, `b` and `c` must hold at least one number, got the shape {beta.shape}."
         )
     return Ensemble(*units, beta, alpha, b, c, spread_v=spreads[0], spread_h=spreads[1])
+
+
+def _check_biases(theory: UnitTheory, spread: Biases | None, bias: FloatArray, argument: str) -> None:
+    """Raise ValueError for biases whose shape does not fit the units."""
+    if spread is None:
+        if theory.label and bias.any():
+            raise ValueError(
+                f"`{argument}` must be 0 or `Biases` for {theory} units, which have one bias per state, got "
+                f"{bias[bias != 0.0].flat[0]:g}. `Biases(array)` takes a row per unit and a column per state."
+            )
+        return
+    columns = spread.values.shape[1] if spread.values.ndim == 2 else 1
+    wanted = theory.unit.width
+    if columns != wanted:
+        shape = (
+            f"an array of shape (n_units, {wanted})" if theory.label else "a sequence, one number per unit"
+        )
+        raise ValueError(
+            f"`{argument}` must hold biases of {theory} units, {shape}, got shape {spread.values.shape}."
+        )
 
 
 def _as_theory(unit: str | Unit, argument: str) -> UnitTheory:

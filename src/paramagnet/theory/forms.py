@@ -12,9 +12,11 @@ change here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
+from paramagnet.theory.edge import find_edges
 from paramagnet.theory.ensemble import Ensemble
 from paramagnet.theory.gaussian_saddle import LARGEST_BETA, solve_against_gaussian, solve_two_gaussians
 from paramagnet.theory.roots import find_root
@@ -50,15 +52,12 @@ class Form(ABC):
         Whether a second phase may exist beside the one that continues from small beta.
     transition_value : float
         The layer correlation that is reported if the maximum has a closed form.
-    transition_status : str
-        The status that is reported if the maximum has a closed form.
     """
 
     largest_beta: float = np.inf
     last_beta: float = _LAST
     two_phases: bool = False
     transition_value: float = -np.inf
-    transition_status: str = "transition"
 
     @abstractmethod
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
@@ -70,6 +69,12 @@ class Form(ABC):
         k2_v**2 k2_h**2 = 1`` ([Y25] eqn:spin-glass_transition_point for two spin layers).
         """
 
+    def find_transition(self, ensemble: Ensemble) -> tuple[FloatArray, Any, FloatArray]:
+        """`critical_beta`, the status of each machine whose beta_max it is, and the stability there."""
+        labels = ensemble.visible.label or ensemble.hidden.label
+        beta = self.critical_beta(ensemble)
+        return beta, "edge (continuous)" if labels else "transition", np.zeros_like(beta)
+
     def phase_difference(self, ensemble: Ensemble) -> FloatArray:
         """The free energy of the second phase minus that of the phase that goes on from small beta; nan where
         there is one phase only.
@@ -80,7 +85,7 @@ class Form(ABC):
         """The quantity whose absolute value beta_max maximizes: the layer correlation, its slope, or the
         response of the overlap.
         """
-        return correlation(state, ensemble.symmetric_v, ensemble.symmetric_h)
+        return correlation(state, ensemble.slope_v, ensemble.slope_h)
 
     def is_closed(self, ensemble: Ensemble) -> Array:
         """A mask of the machines whose beta_max is `critical_beta`, in closed form."""
@@ -116,7 +121,7 @@ class TwoBounded(Form):
 
     def critical_beta(self, ensemble: Ensemble) -> FloatArray:
         """The spin-glass transition of two symmetric layers without biases."""
-        scale = ensemble.visible.spread**2 * ensemble.hidden.spread**2
+        scale = np.sqrt(ensemble.visible.free_square * ensemble.hidden.free_square)
         critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * np.sqrt(ensemble.alpha)))
         return critical
 
@@ -148,8 +153,8 @@ class GaussianHidden(Form):
         """The ``beta`` of the transition, at which ``k2_h = 1/(1/s - B k2_v)``; this gives ``beta**2 s k2_v =
         (1 + alpha)/(sqrt(alpha) + 1)``.
         """
-        scale = ensemble.visible.spread**2 * ensemble.hidden.tail
-        weights = np.sqrt(ensemble.alpha) + 1.0
+        visible, scale = ensemble.visible, ensemble.hidden.tail
+        weights = np.sqrt(ensemble.alpha * visible.free_square) + visible.free_variance
         critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
         return critical
 
@@ -173,8 +178,8 @@ class GaussianVisible(GaussianHidden):
         """The ``beta`` of the transition, at which ``k2_v = 1/(1/s - A k2_h)``; this gives ``beta**2 s k2_h =
         (1 + alpha)/(sqrt(alpha) + alpha)``.
         """
-        scale = ensemble.visible.tail * ensemble.hidden.spread**2
-        weights = np.sqrt(ensemble.alpha) + ensemble.alpha
+        hidden, scale = ensemble.hidden, ensemble.visible.tail
+        weights = np.sqrt(ensemble.alpha * hidden.free_square) + ensemble.alpha * hidden.free_variance
         critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
         return critical
 
@@ -202,8 +207,7 @@ class TwoGaussian(Form):
     layer correlation is zero up to there.
     """
 
-    last_beta = _LAST_GAUSSIAN
-    transition_value, transition_status = 0.0, "edge"
+    last_beta, transition_value = _LAST_GAUSSIAN, 0.0
 
     def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
         """The saddle point; raises ValueError beyond the edge."""
@@ -217,11 +221,49 @@ class TwoGaussian(Form):
         critical: FloatArray = np.sqrt((1.0 + ensemble.alpha) / (scale * weights))
         return critical
 
+    def find_transition(self, ensemble: Ensemble) -> tuple[FloatArray, Any, FloatArray]:
+        """The edge of existence."""
+        beta = self.critical_beta(ensemble)
+        return beta, "edge", np.zeros_like(beta)
+
     def is_closed(self, ensemble: Ensemble) -> Array:
         """True for all machines."""
         return np.ones(np.shape(ensemble.alpha), dtype=bool)
 
 
+class HiddenReLU(TwoBounded):
+    """A layer of bounded visible units beside ReLU hidden ones, whose scale is the edge of the centred
+    machine (``edge.py``).
+    """
+
+    transition_value = np.nan
+
+    def solve(self, ensemble: Ensemble, start: FloatArray | None, tolerance: float) -> Solution:
+        """The saddle point of the machine as it is, not centred; raises ValueError if a hidden unit could
+        grow without bound.
+        """
+        beyond = np.asarray(ensemble.coupling_h).real * ensemble.visible.largest_variance >= 1.0
+        if beyond.any():
+            scale = np.sqrt((1.0 + np.asarray(ensemble.alpha)) / ensemble.visible.largest_variance)
+            raise ValueError(
+                f"`beta` must be below sqrt((1 + alpha)/{ensemble.visible.largest_variance:g}) for "
+                f"{ensemble.visible}-{ensemble.hidden} machines, {scale[beyond].flat[0]:g}, where single "
+                f"hidden units grow without bound, got {np.asarray(ensemble.beta)[beyond].flat[0]:g}. "
+                "`stability_edge` gives a scale."
+            )
+        return super().solve(ensemble, start, tolerance)
+
+    def find_transition(self, ensemble: Ensemble) -> tuple[FloatArray, Any, FloatArray]:
+        """The edge of the centred machine, its kind, and the stability of the centred machine there."""
+        beta, kinds, gains = find_edges(ensemble)
+        return beta, np.array([f"edge ({kind})" for kind in kinds], dtype=object), 1.0 - gains
+
+    def is_closed(self, ensemble: Ensemble) -> Array:
+        """True for all machines."""
+        return np.ones(np.shape(ensemble.alpha), dtype=bool)
+
+
+_HIDDEN_RELU = HiddenReLU()
 _FORMS: dict[tuple[bool, bool], Form] = {  # whether the visible and the hidden layer are quadratic
     (False, False): TwoBounded(),
     (False, True): GaussianHidden(),
@@ -232,6 +274,13 @@ _FORMS: dict[tuple[bool, bool], Form] = {  # whether the visible and the hidden 
 
 def form_of(ensemble: Ensemble) -> Form:
     """The form that a machine takes."""
+    if ensemble.hidden.condenses:
+        if ensemble.visible.quadratic:
+            raise ValueError(
+                f"`visible` must be spin, bit or categorical units beside {ensemble.hidden} units, got "
+                f"{ensemble.visible} units: for two unbounded layers the theory has no scale."
+            )
+        return _HIDDEN_RELU
     return _FORMS[ensemble.visible.quadratic, ensemble.hidden.quadratic]
 
 
@@ -256,7 +305,7 @@ def _find_overlap(ensemble: Ensemble, start: FloatArray | None, tolerance: float
     both_symmetric = ensemble.symmetric_v & ensemble.symmetric_h
     # Near zero F(x) = x A B k2(v)**2 k2(h)**2: in the paramagnetic phase there is no other root.
     loop_gain = ensemble.coupling_v * ensemble.coupling_h
-    gain_at_zero = loop_gain * (ensemble.visible.spread * ensemble.hidden.spread) ** 4
+    gain_at_zero = loop_gain * (ensemble.visible.free_square * ensemble.hidden.free_square)
     # The margin of 1e-15 keeps rounding from deciding the phase exactly at the transition.
     unmagnetized = (both_symmetric & (gain_at_zero <= 1.0 + 1e-15)) | (
         ensemble.symmetric_v & (ensemble.coupling_v == 0.0)

@@ -86,7 +86,8 @@ def susceptibility(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -132,7 +133,8 @@ def layer_correlation(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -144,7 +146,7 @@ def layer_correlation(
     solution = _solve(beta, alpha, visible, hidden, b, c)
     never = np.zeros(np.shape(solution.ensemble.beta), dtype=bool)
     e = solution.ensemble
-    vanishes = e.symmetric_v | e.symmetric_h
+    vanishes = e.slope_v | e.slope_h
     return _plain(np.where(vanishes, 0.0, correlation(state_of(solution), never, never)))
 
 
@@ -172,7 +174,8 @@ def layer_correlation_slope(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -184,7 +187,7 @@ def layer_correlation_slope(
     solution = _solve(beta, alpha, visible, hidden, b, c)
     e = solution.ensemble
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = correlation(state_of(solution), e.symmetric_v, e.symmetric_h)
+        value = correlation(state_of(solution), e.slope_v, e.slope_h)
     return _plain(np.where(np.isnan(value), -np.inf, value))  # inf - inf, at a transition
 
 
@@ -210,7 +213,8 @@ def overlap_response(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -221,7 +225,7 @@ def overlap_response(
     """
     solution = _solve(beta, alpha, visible, hidden, b, c)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = overlap_answer(state_of(solution), solution.ensemble.symmetric_h)
+        value = overlap_answer(state_of(solution), solution.ensemble.slope_h)
     return _plain(np.where(np.isnan(value), -np.inf, value))
 
 
@@ -256,7 +260,8 @@ def replica_stability(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 

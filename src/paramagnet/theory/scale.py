@@ -48,12 +48,11 @@ def _find_transition(ensemble: Ensemble) -> dict[str, Any]:
     alpha, form = ensemble.alpha, form_of(ensemble)
     result: dict[str, Any] = dict.fromkeys(_FIELDS)
     # [Y25] eqn:spin-glass_transition_point, eqn:beta-max-condition_ising
-    result["beta"] = form.critical_beta(ensemble)
+    result["beta"], status, result["stability"] = form.find_transition(ensemble)
     result["value"] = np.full(alpha.shape, form.transition_value)
     result["curvature"] = np.full(alpha.shape, -np.inf)
-    result["stability"] = np.zeros(alpha.shape)
     result["rival"] = np.full(alpha.shape, np.nan)
-    result["status"] = np.full(alpha.shape, form.transition_status, dtype=object)
+    result["status"] = np.full(alpha.shape, status, dtype=object)
     return result
 
 
@@ -135,7 +134,8 @@ def find_beta_max(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -152,11 +152,10 @@ def find_beta_max(
         ensemble = ensemble.exchanged()
     form = form_of(ensemble)
     closed = form.is_closed(ensemble)
-    ordinary = np.asarray(
-        ensemble.symmetric_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS)
-    )
+    ordinary = np.asarray(ensemble.slope_v & (not ensemble.hidden.symmetric) & (ensemble.c <= _LARGE_BIAS))
     if ensemble.spread_h is not None:
         ordinary[...] = False
+    ordinary &= ~closed
     fine = _FINE_RATIO_NESTED if form.is_nested(ensemble) else _FINE_RATIO
     fields: dict[str, Any] = {name: np.empty(ensemble.alpha.shape) for name in _FIELDS}
     fields["status"] = np.empty(ensemble.alpha.shape, dtype=object)
@@ -218,7 +217,8 @@ def beta_max(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -248,7 +248,8 @@ def weight_std(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
 

@@ -44,7 +44,10 @@ class LayerCorrelationMaximum:
     ``status`` is one of ``"maximum"``, ``"transition"`` (two symmetric layers: the maximum is the
     spin-glass transition, in closed form), ``"first-order"`` (a Gaussian layer beside one of bits: the
     maximum is a first-order transition), ``"flat"``, ``"rival"``, ``"unstable"`` (stability <= 0),
-    ``"jump"``, ``"edge"`` (two Gaussian layers: no maximum up to where they cease to exist), ``"none"``.
+    ``"jump"``, ``"edge (continuous)"`` (labels beside symmetric units, ReLU units: no maximum; ``beta`` is
+    the stability edge of the centred machine, see `stability_edge`), ``"edge (condensation)"`` (ReLU units:
+    single units grow without bound there), ``"edge"`` (two Gaussian layers: no maximum up to where they cease
+    to exist), ``"none"``.
     """
 
     beta: Any
@@ -68,6 +71,11 @@ _OBJECTIONS: dict[str, tuple[type[Warning] | None, str]] = {
         "is zero for all beta up to {beta:.6g}, where beta^2 = (1 + alpha)/(1 + sqrt(alpha))^2 over the "
         "product of the variances and the machine ceases to exist: an edge, no maximum",
     ),
+    "edge (condensation)": (
+        MaximumWarning,
+        "has no maximum; the paramagnet of the centred machine ends at beta = {beta:.4g}, where single ReLU "
+        "units grow without bound along their own weights. That beta is taken; stay below it",
+    ),
     "first-order": (
         MaximumWarning,
         "grows up to a first-order transition at beta = {beta:.4g}, where the bits switch on at once; "
@@ -90,7 +98,7 @@ _REMEDY = " Choose biases nearer to zero, layers of more equal size, or a scale 
 def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
     """Raise or warn according to the status of a result; the message names the first machine concerned."""
     status = np.ravel(np.asarray(result.status, dtype=object))
-    if {"maximum", "transition"}.issuperset(status):
+    if {"maximum", "transition", "edge (continuous)"}.issuperset(status):
         return
     for name, (category, text) in _OBJECTIONS.items():
         concerned = np.flatnonzero(status == name)

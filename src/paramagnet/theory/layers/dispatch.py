@@ -10,18 +10,23 @@ from functools import singledispatch
 
 from paramagnet.theory.layers.binary import BinaryTheory
 from paramagnet.theory.layers.gaussian import GaussianTheory
+from paramagnet.theory.layers.labels import CategoricalTheory
+from paramagnet.theory.layers.relu_average import ReLUTheory
 from paramagnet.theory.layers.unit_theory import UnitTheory
-from paramagnet.units import BinaryUnit, GaussianUnit, Unit
+from paramagnet.units import BinaryUnit, CategoricalUnit, GaussianUnit, ReLUUnit, Unit
 
 
 @singledispatch
 def theory_of(unit: Unit, argument: str) -> UnitTheory:
     """The theory of a unit type; ``argument`` is the caller's name for the unit."""
     raise ValueError(
-        f"`{argument}` must be spin, bit or Gaussian units for the theory, got {unit} units. "
+        f"`{argument}` must be spin, bit, Gaussian, categorical or (hidden) relu units for the theory, got "
+        f"{unit} units. "
         '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'
     )
 
 
 theory_of.register(BinaryUnit, BinaryTheory.of)
 theory_of.register(GaussianUnit, GaussianTheory.of)
+theory_of.register(CategoricalUnit, CategoricalTheory.of)
+theory_of.register(ReLUUnit, ReLUTheory.of)

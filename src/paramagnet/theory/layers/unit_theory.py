@@ -154,6 +154,15 @@ class UnitTheory(ABC):
     transition_known : bool
         Whether the transition between symmetric layers has a closed form (``critical_beta`` of the forms);
         it has if the variance without field does not depend on the curvature ``g`` or is ``1/(1/s - 2 g)``.
+    label : bool
+        Whether the unit is a label (categorical): its biases are one row per unit, and formulas take the
+        derivative of the overlap in place of derivatives in one common bias.
+    condenses : bool
+        Whether the unit is unbounded without being ``quadratic`` (ReLU); its scale is the edge of
+        ``edge.py``.
+    free_variance, free_square : float
+        The variance without field, and its square; for labels the trace of the covariance matrix and the sum
+        of the squares of its elements.
     largest_square, largest_variance : float
         Bounds of ``x**2`` and of the variance of ``x`` in any field.
     strip : float or None
@@ -162,6 +171,8 @@ class UnitTheory(ABC):
     """
 
     quadratic: bool = False
+    label: bool = False
+    condenses: bool = False
     largest_ratio: float = LARGEST_RATIO
     stretch: float = 1.0
     fixed_self_overlap: float | None = None
@@ -173,6 +184,8 @@ class UnitTheory(ABC):
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.symmetric, self.spread, self.tail = unit.symmetric, unit.spread, unit.tail
+        self.free_variance = unit.spread**2
+        self.free_square = self.free_variance**2
 
     def __str__(self) -> str:
         return str(self.unit)
@@ -204,6 +217,17 @@ class UnitTheory(ABC):
             return np.full(np.shape(q), self.fixed_self_overlap)
         assert variance is not None
         return q + variance
+
+    def site_layer(
+        self,
+        sites: tuple[FloatArray, FloatArray],
+        qhat: Array,
+        selfhat: Array,
+        gap: Array | None,
+        coarseness: float,
+    ) -> LayerAverages:
+        """A layer of labels with biases of every unit, ``(n_units, n_states)``, and weights of the units."""
+        raise ValueError(f"`sites` must be left out for {self.unit} units, which are not labels.")
 
     def scan_from(self, first: float, bias: FloatArray) -> float:
         """The ``beta`` at which a scan starts for such biases, if it would otherwise start at ``first``."""

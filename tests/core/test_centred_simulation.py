@@ -1,0 +1,114 @@
+"""Centred random machines beside the theory of the loop gain."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import paramagnet as pm
+from paramagnet import centred_simulation
+from paramagnet.centred_simulation import check_edge, sigma_at_gain, simulate_overlap
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = json.loads((ROOT / "benchmarks" / "data" / "centred_edge.json").read_text("utf-8"))
+
+
+def load_script():
+    spec = importlib.util.spec_from_file_location("centred_edge", ROOT / "benchmarks" / "centred_edge.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row_of(machine):
+    """The row of docs/beyond.md for one record."""
+    sizes = ", ".join(str(point["n"]) for point in machine["points"])
+    found = f"{machine['extrapolated']:.3f}({round(1000 * machine['error'])})"
+    units = f"{machine['visible']}-{machine['hidden']}"
+    numbers = f"{found} | {machine['theory']:.3f} | {machine['deviation']:+.1f}"
+    return f"| {units} | {machine['alpha']:g} | {machine['gain']:g} | {sizes} | {numbers} |"
+
+
+def test_the_record_agrees_with_the_theory_within_three_errors():
+    wanted = {
+        ("categorical(2)", 0.25),
+        ("categorical(2)", 0.5),
+        ("categorical(4)", 0.25),
+        ("categorical(4)", 0.5),
+    }
+    wanted |= {("categorical(21)", 0.25), ("spin", 0.25), ("spin", 0.5)}
+    assert {(machine["visible"], machine["gain"]) for machine in RECORD["machines"]} == wanted
+    script = load_script()
+    for machine in RECORD["machines"]:
+        assert machine["draws"] == 40
+        assert len(machine["points"]) >= 3
+        line = [[point[key] for point in machine["points"]] for key in ("n", "value", "error")]
+        value, error = script.extrapolate(*line)
+        assert (value, error) == pytest.approx((machine["extrapolated"], machine["error"]), rel=1e-12)
+        assert abs(value - 1.0 / (1.0 - machine["gain"])) < 3.0 * error
+        assert error < 0.03 * value
+        if machine["hidden"] == "relu":
+            assert machine["alpha"] > 1.0
+        for point in machine["points"]:
+            units = {"visible": machine["visible"], "hidden": machine["hidden"]}
+            assert point["sigma"] == pytest.approx(
+                sigma_at_gain(point["n"], point["m"], machine["gain"], **units)
+            )
+
+
+def test_the_record_of_edges_is_the_theory():
+    for edge in RECORD["edges"]:
+        found = pm.theory.stability_edge(edge["alpha"], visible=edge["visible"], hidden=edge["hidden"])
+        assert (found.kind, found.beta) == (edge["kind"], pytest.approx(edge["beta"], rel=1e-12))
+
+
+def test_the_page_has_the_record():
+    page = (ROOT / "docs" / "beyond.md").read_text("utf-8")
+    for machine in RECORD["machines"]:
+        assert row_of(machine) in page
+
+
+def test_small_machines_are_near_the_theory():
+    for visible, hidden in (("categorical(3)", "bit"), ("spin", "relu"), ("bit", "spin")):
+        found = simulate_overlap(60, 90, 0.1, visible=visible, hidden=hidden, n_draws=6, rng=0)
+        assert found.theory == pytest.approx(1.0 / 0.9)
+        assert abs(found.value - found.theory) < 4.0 * found.error + 0.03  # finite size is worth 2 %
+        assert found.draws.shape == (6,)
+
+
+@pytest.mark.slow
+def test_a_machine_that_is_not_centred_is_noticed(monkeypatch):
+    """A planted bug: hidden units without their mean give the visible units random fields."""
+    right = simulate_overlap(80, 120, 0.25, hidden="relu", n_draws=10, rng=1)
+    assert abs(right.value - right.theory) < 4.0 * right.error + 0.05
+    means = centred_simulation.centred_means
+    monkeypatch.setattr(centred_simulation, "centred_means", lambda *a: (0.0 * means(*a)[0], means(*a)[1]))
+    wrong = simulate_overlap(80, 120, 0.25, hidden="relu", n_draws=10, rng=1)
+    assert abs(wrong.value - wrong.theory) > 10.0 * wrong.error
+
+
+def test_extrapolation_of_a_straight_line():
+    sizes = [40, 80, 160]
+    value, error = load_script().extrapolate(sizes, [2.0 - 3.0 / n for n in sizes], [0.1, 0.05, 0.02])
+    assert value == pytest.approx(2.0, rel=1e-12)
+    assert 0.02 < error < 0.06
+
+
+def test_three_gains_are_checked():
+    seen = []
+    found = check_edge(
+        12, 8, visible="spin", hidden="relu", n_draws=2, rng=np.random.default_rng(0), progress=seen.append
+    )
+    top = pm.theory.stability_edge(8 / 12, hidden="relu").gain
+    assert [point.gain for point in found] == pytest.approx([0.1 * top, 0.25 * top, 0.5 * top])
+    assert seen[-1] == pytest.approx(1.0)
+    assert seen == sorted(seen)
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match=r"`gain` must lie between 0 and that of the edge, 0\.5"):
+        simulate_overlap(100, 50, 0.6, hidden="relu")
+    with pytest.raises(ValueError, match="`visible` must be spin, bit or categorical units"):
+        simulate_overlap(10, 10, 0.2, visible="gaussian", hidden="spin")
