@@ -30,9 +30,6 @@ SETS = {
     "ulc": ("Urban Land Cover", "#009e73", "^"),
     "mnist": ("MNIST", "#cc79a7", "D"),
 }
-# In spin-bit units: the exact change of variables halves the weights of a visible layer of bits and doubles
-# those of a hidden layer of spins.
-FACTORS = {("spin", "bit"): 1.0, ("bit", "bit"): 0.5, ("spin", "spin"): 2.0}
 NAMES = {
     "xavier": "Xavier",
     "he": "He",
@@ -44,9 +41,12 @@ NAMES = {
 
 
 def scales() -> list[tuple[float, str]]:
-    """Sigma in spin-bit units and the name of everything but ours, from the smallest."""
+    """Where everything but ours stands on the axis of spin-bit machines without bias, and its name, from the
+    smallest: its sigma over ours in its own unit types, times our sigma.
+    """
+    ours = pm.weight_std(*SIZES)
     return sorted(
-        (report.sigma * FACTORS[str(report.visible), str(report.hidden)], NAMES.get(report.name, report.name))
+        (report.to_ours * ours, NAMES.get(report.name, report.name))
         for report in pm.compare_schemes(*SIZES)
         if report.name != "layer-correlation"
     )

@@ -15,6 +15,7 @@ from paramagnet._checks import as_count
 from paramagnet.initializers import scheme_std
 from paramagnet.schemes import SCHEMES, DWave, Scale, Scheme, as_scale
 from paramagnet.theory.ensemble import as_bias
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.response import criterion, replica_stability
 from paramagnet.theory.saddle import ConvergenceError, solve_saddle_point
 from paramagnet.theory.scale import find_beta_max
@@ -54,10 +55,10 @@ class SchemeReport:
     """One scheme compared with the theory, for layers of given sizes.
 
     ``to_ours`` is sigma over that of ``layer-correlation`` in the scheme's own unit types; ``to_critical``
-    is its coupling, converted to spins (a bit counts as half a spin, a Gaussian unit as its standard
-    deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over its
-    maximum (nan if the maximum is infinite or does not exist). If a scale is too large for the theory to be
-    computed, ``phase`` is "unknown" and the numbers that depend on it are nan.
+    is its coupling, converted to spins (a bit counts as half a spin, a unit of another type as its
+    standard deviation), over the critical ``(n m)**(-1/4)``; ``correlation`` is the layer correlation over
+    its maximum (nan if the maximum is infinite or does not exist). If a scale is too large for the theory to
+    be computed, ``phase`` is "unknown" and the numbers that depend on it are nan.
     """
 
     name: str
@@ -93,7 +94,8 @@ def compare_schemes(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
+        also ``"relu"``, or a unit object.
     hidden_bias : float, default 0.0
         Bias of all hidden units in the user's own machine.
     schemes : sequence of str or Scheme, optional
@@ -144,7 +146,10 @@ def _judge_scale(
             correlation = criterion(beta, alpha, b=0.0, **machine) / maximum.value
     except (ValueError, ConvergenceError):  # too large a scale; other rows are still computed
         pass
-    spin_language = visible.spread * hidden.spread
+    free = [
+        theory_of(unit, argument).free_square for unit, argument in ((visible, "visible"), (hidden, "hidden"))
+    ]
+    spin_language = float(np.prod(free)) ** 0.25
     return SchemeReport(
         name=name,
         kind=kind,
@@ -162,7 +167,8 @@ def _judge_scale(
 
 
 def _phase(visible: Unit, hidden: Unit, c: float, to_ours: float, stability: float) -> str:
-    if visible.symmetric and hidden.symmetric and c == 0.0:  # our scale is the transition
+    even = all(unit.symmetric or unit.width > 1 for unit in (visible, hidden))
+    if even and c == 0.0:  # our scale is the transition
         if abs(to_ours - 1.0) < 1e-9:
             return "critical"
         return "spin glass" if to_ours > 1.0 else "paramagnet"

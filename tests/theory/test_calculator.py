@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import os
 import re
@@ -76,6 +77,23 @@ EDGES = [
     ["bit", "bit", 100, 100, -1.0],
 ]
 PAIRS = [("spin", "bit"), ("spin", "spin"), ("bit", "spin"), ("bit", "bit")]
+FURTHER = [
+    [*pair, 100, m, c]
+    for pair, biases in (
+        (("categorical(2)", "bit"), (0.0, -3.0)),
+        (("categorical(4)", "bit"), (0.0,)),
+        (("categorical(21)", "bit"), (0.0, -2.0)),
+        (("categorical(3)", "spin"), (0.0,)),
+        (("categorical(4)", "relu"), (0.0, 0.7)),
+        (("spin", "relu"), (0.0, -1.5, 2.0)),
+        (("bit", "relu"), (0.0,)),
+        (("spin", "gaussian"), (0.0,)),
+        (("gaussian", "spin"), (0.0,)),
+        (("categorical(4)", "gaussian"), (0.0,)),
+    )
+    for c in biases
+    for m in (64, 450)
+]
 GROUPS = {
     "random": draw_cases(1, FAST),
     "edges": EDGES,
@@ -83,6 +101,7 @@ GROUPS = {
     "curve": [[*pair, 100, m, c, BETAS] for pair in PAIRS for m, c in ((64, 0.0), (230, -1.5))],
     "formula": [["spin", "bit", 784, 500, -5.0], ["spin", "bit", 784, 500, 2.1], ["spin", "bit", 1, 21, 0.0]],
     "snippets": [[*pair, 30, 20, -1.5] for pair in PAIRS],
+    "further": FURTHER,
 }
 
 
@@ -113,8 +132,16 @@ def in_chromium(browse, cases):
     return json.loads(html.unescape(found.group(1)))
 
 
+def run_node(files, code):
+    script = "".join((FOLDER / name).read_text("utf-8") for name in files) + code
+    run = subprocess.run([NODE, "-"], input=script, capture_output=True, text=True, timeout=300, check=True)
+    return json.loads(run.stdout)
+
+
 def in_node(cases):
-    script = "".join((FOLDER / name).read_text("utf-8") for name in ("coefficients.js", "theory.js"))
+    script = "".join(
+        (FOLDER / name).read_text("utf-8") for name in ("coefficients.js", "units.js", "theory.js")
+    )
     script += f"""
     console.log(JSON.stringify({json.dumps(cases)}.map(([visible, hidden, n, m, c, betas]) => {{
       const machine = Theory.makeMachine(visible, hidden, m / n, c);
@@ -182,6 +209,64 @@ def test_edges_of_the_domain(engine, calculate):
     assert_equal(answers, EDGES)
     statuses = {answer["status"] for answer in answers}
     assert statuses >= {"maximum", "transition", "none", "jump", "unstable", "rival"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_gaussian_categorical_and_relu_units(engine, calculate):
+    answers = calculate(engine, "further")
+    assert_equal(answers, FURTHER)
+    statuses = {answer["status"] for answer in answers}
+    assert statuses == {"maximum", "transition", "edge (continuous)", "edge (condensation)"}
+
+
+@pytest.mark.skipif(NODE is None, reason="no node is installed")
+def test_functions_of_the_normal_distribution_have_all_digits():
+    """On both sides of the limits between series and continued fraction, at 2.5 and -5."""
+    special = pytest.importorskip("scipy.special")
+    from paramagnet.half_line import half_moments
+
+    points = [-30.0, -6.0, -5.01, -4.99, -2.51, -2.49, -1.0, 0.0, 0.3, 2.49, 2.51, 9.0]
+    code = f"console.log(JSON.stringify({points}.map((x) => [Units.normal(x), ...Units.halfMoments(x)])));"
+    found = np.array(run_node(["units.js"], code))
+    np.testing.assert_allclose(found[:, 0], special.ndtr(points), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 1:].T, half_moments(np.array(points)), rtol=2e-12)
+
+
+@pytest.mark.skipif(NODE is None, reason="no node is installed")
+@pytest.mark.parametrize(
+    ("n", "m", "pair"), [(784, 500, ("spin", "bit")), (40, 90, ("categorical(4)", "spin"))]
+)
+def test_scales_over_ours_are_one_number(n, m, pair):
+    """The calculator, the table of `paramagnet schemes`, the page of packages and the figure."""
+    reports = {r.name.lower(): r for r in pm.compare_schemes(n, m, visible=pair[0], hidden=pair[1])}
+    ours = reports.pop("layer-correlation")
+    code = f"console.log(JSON.stringify(rateScales({n}, {m}, {ours.sigma!r}, () => NaN)));"
+    rated = run_node(["coefficients.js", "units.js", "theory.js", "scales.js"], code)
+    assert {entry["name"].lower() for entry in rated} == set(reports)
+    for entry in rated:
+        report = reports[entry["name"].lower()]
+        assert entry["sigma"] == pytest.approx(report.sigma, rel=1e-12)
+        assert entry["ratio"] == pytest.approx(report.to_ours, rel=1e-8), entry["name"]
+        if entry.get("units") == "bit-bit":
+            assert entry["height"] == pytest.approx(abs(report.correlation), rel=1e-6)
+
+
+def test_pages_and_figure_have_the_same_numbers():
+    reports = {r.name: r for r in pm.compare_schemes(784, 500)}
+    page = (DOCS / "against.md").read_text("utf-8")
+    for report in reports.values():
+        numbers = f"{report.sigma:.3g} | {report.to_ours:.2g}"
+        row = f"| {report.name} | {report.visible}, {report.hidden} | {numbers} |"
+        assert row in page, row
+    assert f"{reports['rbms 0.5'].to_ours:.2g}" == "0.00079"
+    assert f"{reports['D-Wave plugin 0.4'].to_ours:.2f}" == "2.50"
+    path = Path(__file__).parents[2] / "benchmarks" / "overview_figure.py"
+    spec = importlib.util.spec_from_file_location("overview_figure", path)
+    figure = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figure)
+    names = {figure.NAMES.get(name, name): report for name, report in reports.items()}
+    for place, name in figure.scales():
+        assert place / pm.weight_std(784, 500) == pytest.approx(names[name].to_ours, rel=1e-12)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

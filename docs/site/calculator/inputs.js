@@ -4,7 +4,8 @@
 const Inputs = (() => {
   const MOST_UNITS = 1e7;
   const LARGEST_BIAS = 100;
-  const FIELDS = ["n", "m", "visible", "hidden", "c"];
+  const MOST_STATES = 1000;
+  const FIELDS = ["n", "m", "visible", "q", "hidden", "c"];
   const field = (name) => document.getElementById(name);
 
   function readNumber(text, example) {
@@ -28,6 +29,15 @@ const Inputs = (() => {
     return read;
   }
 
+  function readStates(text) {
+    const read = readNumber(text, "4 or 21");
+    if (read.error) return read;
+    if (!Number.isInteger(read.value) || read.value < 2 || read.value > MOST_STATES) {
+      return { error: `The number of states must be whole, from 2 to ${MOST_STATES}, got ${text.trim()}.` };
+    }
+    return read;
+  }
+
   function readBias(text) {
     const read = readNumber(text, "0 or -5");
     if (!read.error && Math.abs(read.value) > LARGEST_BIAS) {
@@ -39,7 +49,10 @@ const Inputs = (() => {
 
   /* The inputs, or null; each bad field is told so in its place. */
   function read() {
+    const labels = field("visible").value === "categorical";
+    field("q-field").hidden = !labels;
     const results = {
+      q: labels ? readStates(field("q").value) : { value: 0 },
       n: readCount(field("n").value, 784),
       m: readCount(field("m").value, 500),
       c: readBias(field("c").value),
@@ -54,7 +67,7 @@ const Inputs = (() => {
     if (!good) return null;
     return {
       n: results.n.value, m: results.m.value, c: results.c.value,
-      visible: field("visible").value, hidden: field("hidden").value,
+      visible: labels ? `categorical(${results.q.value})` : field("visible").value, hidden: field("hidden").value,
     };
   }
 

@@ -7,6 +7,20 @@ const NO_MAXIMUM = {
 };
 const REMEDY = "Choose a bias nearer to zero, or layers of more equal size.";
 
+function explainNoMaximum(status, { n, m, c, visible, hidden }) {
+  if (status === "unbounded") {
+    return "Two layers of unbounded units have no maximum of the layer correlation. Give one of them spin or bit units.";
+  }
+  if (status === "package") {
+    return (
+      "This page has Gaussian units beside spins or categorical units without hidden bias only. The package has all: " +
+      `paramagnet beta-max --visible-units ${n} --hidden-units ${m} --visible "${visible}" --hidden "${hidden}" ` +
+      `--hidden-bias ${c}`
+    );
+  }
+  return `${NO_MAXIMUM[status]} ${REMEDY}`;
+}
+
 const UNIT_NOTES = {
   way:
     "Data of 0 and 1 can be written as −1 and +1: choose spin visible units here; the code for scikit-learn, and " +
@@ -39,11 +53,20 @@ function judgeResult({ n, m, c, visible, hidden }, { beta, status, rival }) {
   if (status === "unstable") {
     warn(`Replica symmetry is broken at the maximum: the theory is not to be trusted there. ${REMEDY}`);
   }
-  if (visible === "bit") {
+  if (status === "edge (continuous)") {
+    remark(
+      "No maximum: σ is the stability edge, where the disordered state of the centred machine ends" +
+        (Units.stateCount(visible) > 4 ? "; for more than four states the transition may come before it." : "."),
+    );
+  }
+  if (status === "edge (condensation)") {
+    warn("No maximum: at this σ single ReLU units grow without bound along their own weights. Stay below it.");
+  }
+  if (visible === "bit" && hidden !== "relu") {
     if (hidden === "bit") warn(`${UNIT_NOTES.bothBits} ${UNIT_NOTES.way}`);
     else if (c !== 0) warn(`${UNIT_NOTES.biasedSpins} ${UNIT_NOTES.way}`);
     else remark(`${UNIT_NOTES.exchanged} ${UNIT_NOTES.way}`);
-  } else if (hidden === "spin") {
+  } else if (visible === "spin" && hidden === "spin") {
     remark(status === "transition" ? UNIT_NOTES.transition : UNIT_NOTES.spins);
   }
   if (Math.min(n, m) < 20 && !(status in NO_MAXIMUM)) {

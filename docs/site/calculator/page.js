@@ -17,22 +17,28 @@
     const machine = Theory.makeMachine(visible, hidden, m / n, c);
     const result = Theory.findMaximum(machine);
     const root = Math.sqrt(n + m);
-    const usable = !["none", "jump"].includes(result.status);
-    const groups = groupScales(n, m);
+    const usable = Number.isFinite(result.beta) && result.status !== "jump";
+    if (machine.closed) {
+      const rated = rateScales(n, m, result.beta / root, () => NaN);
+      return { inputs, result, usable, root, sigma: result.beta / root, groups: groupScales(rated), curve: [] };
+    }
     const centre = result.beta > 0 ? result.beta : 2;
-    const betas = groups.map((group) => group.sigma * root);
-    const low = Math.max(Math.min(...betas, centre / 3), centre / 3000) / 1.5;
-    const high = Math.min(Math.max(...betas, centre * 3) * 1.5, centre * 30, HIGHEST_BETA);
-    const asked = betas.filter((beta) => beta <= HIGHEST_BETA);
-    for (let i = 0; i <= 180; i++) asked.push(low * (high / low) ** (i / 180));
-    if (usable) for (let i = -40; i <= 40; i++) asked.push(centre * Math.exp(i / 80));
+    const many = machine.visible.states > 0; // each point takes a millisecond: fewer of them
+    const betas = SCALES.filter(({ units }) => !units).map(({ scale }) => scale(n, m) * root);
+    const low = many ? centre / 5 : Math.max(Math.min(...betas, centre / 3), centre / 3000) / 1.5;
+    const high = many ? 3 * centre : Math.min(Math.max(...betas, centre * 3) * 1.5, centre * 30, HIGHEST_BETA);
+    const asked = betas.filter((beta) => beta <= (many ? high : HIGHEST_BETA));
+    const steps = many ? 40 : 180;
+    for (let i = 0; i <= steps; i++) asked.push(low * (high / low) ** (i / steps));
+    if (usable && !many) for (let i = -40; i <= 40; i++) asked.push(centre * Math.exp(i / 80));
     // in ascending order: two bit layers are followed from one beta to the next
     asked.sort((x, y) => x - y);
     const points = new Map();
     let last;
     for (const beta of asked) {
       if (points.has(beta)) continue;
-      const point = Theory.measure(machine, beta, machine.visible.symmetric ? undefined : last);
+      const rough = many ? { ...machine, coarseness: 1.7 } : machine;
+      const point = Theory.measure(rough, beta, machine.visible.symmetric ? undefined : last);
       if (point.converged) points.set(beta, (last = point));
     }
     const highest = () => Math.max(...[...points.values()].map(({ value }) => Math.abs(value)));
@@ -43,10 +49,7 @@
     const curve = [...points.values()]
       .filter(({ beta }) => beta >= low && beta <= high && beta > 0)
       .map(({ beta, stability }) => ({ sigma: beta / root, height: height(beta), stability }));
-    for (const group of groups) {
-      group.beta = group.sigma * root;
-      group.height = height(group.beta);
-    }
+    const groups = groupScales(rateScales(n, m, result.beta / root, (scale) => height(scale * root)));
     return { inputs, result, usable, root, sigma: result.beta / root, groups, curve };
   }
 
@@ -82,7 +85,7 @@
     const { inputs, result, usable, sigma } = state;
     field("answer").hidden = field("buttons").hidden = !usable;
     field("problem").hidden = usable;
-    field("problem").textContent = usable ? "" : `${NO_MAXIMUM[result.status]} ${REMEDY}`;
+    field("problem").textContent = usable ? "" : explainNoMaximum(result.status, inputs);
     fillList(field("notes"), judgeResult(state.inputs, state.result));
     if (!usable) return;
     field("sigma").value = digits(sigma, 6);
@@ -103,9 +106,16 @@
   function showChart() {
     field("curve").hidden = !current;
     if (!current) return;
+    document.querySelector("#curve figure").hidden = !current.curve.length;
+    if (!current.curve.length) {
+      showTable();
+      return;
+    }
     const { inputs, result, usable, sigma, root, curve, groups } = current;
     const transition = result.status === "transition";
-    const marks = groups.map(({ letter, sigma, height }) => ({ label: letter, sigma, height }));
+    // a package with units of its own stands where its ratio to ours puts it
+    const place = (group) => (usable && Number.isFinite(group.ratio) ? group.ratio * sigma : group.sigma);
+    const marks = groups.map((group) => ({ label: group.letter, sigma: place(group), height: group.height }));
     if (usable) marks.push({ label: "★", sigma, height: transition ? NaN : 1, ours: true });
     marks.sort((x, y) => x.sigma - y.sigma);
     const over = transition ? "" : usable ? " / maximum" : " / largest";
@@ -119,7 +129,7 @@
         `${usable ? `, largest at sigma ${digits(sigma, 4)}` : ""}. The table below holds the other scales.`,
     });
     const [low, high] = [curve[0].sigma * 0.999, curve[curve.length - 1].sigma * 1.001];
-    const off = groups.filter((group) => group.sigma > high || group.sigma < low);
+    const off = groups.filter((group) => place(group) > high || place(group) < low);
     field("caption").textContent =
       (usable ? "★ is the σ above; letters are the scales of the table." : "Letters are the scales of the table.") +
       (transition ? " The correlation diverges at the transition; the curve is cut off there." : "") +
@@ -132,9 +142,9 @@
 
   function showTable() {
     const { inputs, result, usable, sigma, groups } = current;
-    const transition = result.status === "transition";
+    const transition = ["transition", "edge (continuous)"].includes(result.status) && inputs.hidden !== "relu";
     field("share-title").textContent = transition ? "Phase" : "Correlation";
-    const phase = (x) => (Math.abs(x / sigma - 1) < 1e-9 ? "critical" : x > sigma ? "spin glass" : "paramagnet");
+    const phase = (x) => (Math.abs(x - 1) < 1e-9 ? "critical" : x > 1 ? "spin glass" : "paramagnet");
     const share = (x) => {
       if (!Number.isFinite(x)) return "–";
       if (x < 0.0005) return "< 0.1 %";
@@ -145,11 +155,11 @@
       (name.length > 20 ? name.replace(/([a-z])([A-Z])/g, "$1\u200b$2") : name) +
       (units && units !== pair(inputs) ? ` (${units})` : "");
     const rows = groups.map((group) => ({ ...group, kind: "rival" }));
-    const ours = { letter: "★", sigma, height: 1, kind: "ours", members: [{ name: "σ of this page" }] };
+    const ours = { letter: "★", sigma, ratio: 1, height: 1, kind: "ours", members: [{ name: "σ of this page" }] };
     if (usable) rows.push(ours);
-    rows.sort((x, y) => x.sigma - y.sigma);
+    rows.sort((x, y) => (usable ? x.ratio - y.ratio : x.sigma - y.sigma));
     field("scales").replaceChildren(
-      ...rows.map(({ letter, sigma: scale, height, kind, members }) => {
+      ...rows.map(({ letter, sigma: scale, ratio, height, phased, units, kind, members }) => {
         const row = document.createElement("tr");
         row.className = kind;
         const cell = (name, content) => {
@@ -164,8 +174,8 @@
         cell("td", [badge]);
         cell("th", [members.map(named).join(", ")]).scope = "row";
         cell("td", [digits(scale, 4)]);
-        cell("td", [usable ? digits(scale / sigma, 3) : "–"]);
-        cell("td", [transition ? phase(scale) : usable ? share(height) : "–"]);
+        cell("td", [Number.isFinite(ratio) ? digits(ratio, 3) : "–"]);
+        cell("td", [phased || (transition && !units) ? phase(ratio) : usable || units ? share(height) : "–"]);
         return row;
       }),
     );

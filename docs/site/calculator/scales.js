@@ -18,15 +18,42 @@ const SCALES = [
   { name: "D-Wave plugin 0.4", units: "spin-spin", scale: (n, m) => 2.5 * (n * m) ** -0.25 },
 ];
 
-/* The scales for two layers in ascending order, equal ones together, each group with a letter. */
-function groupScales(n, m) {
-  const sorted = SCALES.map((entry) => ({ ...entry, sigma: entry.scale(n, m) }));
-  sorted.sort((x, y) => x.sigma - y.sigma);
+/* Our maximum in a package's own unit types, at zero bias; kept, as two layers of bits take a while. */
+const OWN = new Map();
+function ownMachine(units, alpha) {
+  const key = `${units} ${alpha}`;
+  if (!OWN.has(key)) {
+    const machine = Theory.makeMachine(...units.split("-"), alpha, 0);
+    if (OWN.size > 50) OWN.clear();
+    OWN.set(key, { machine, ...Theory.findMaximum(machine) });
+  }
+  return OWN.get(key);
+}
+
+/* Every scale with its sigma, that over ours, and the layer correlation over its maximum. A package with unit
+   types of its own is judged in these, at zero bias, as by `paramagnet schemes`; all else in the given ones. */
+function rateScales(n, m, sigma, heightAt) {
+  const root = Math.sqrt(n + m);
+  return SCALES.map((entry) => {
+    const scale = entry.scale(n, m);
+    if (!entry.units) return { ...entry, sigma: scale, ratio: scale / sigma, height: heightAt(scale) };
+    const own = ownMachine(entry.units, m / n);
+    const height = Number.isFinite(own.value)
+      ? Math.abs(Theory.measure(own.machine, scale * root).value / own.value)
+      : NaN;
+    return { ...entry, sigma: scale, ratio: (scale * root) / own.beta, height, phased: own.status === "transition" };
+  });
+}
+
+/* The scales in ascending order of their ratio to ours, equal ones together, each group with a letter. */
+function groupScales(rated) {
+  const sorted = [...rated].sort((x, y) => x.ratio - y.ratio);
   const groups = [];
   for (const entry of sorted) {
     const last = groups[groups.length - 1];
-    if (last && entry.sigma < last.sigma * (1 + 1e-9)) last.members.push(entry);
-    else groups.push({ letter: "ABCDEFGHIJKL"[groups.length], sigma: entry.sigma, members: [entry] });
+    const same = last && entry.sigma === last.sigma && (entry.units || "") === (last.units || "");
+    if (same) last.members.push(entry);
+    else groups.push({ ...entry, letter: "ABCDEFGHIJKL"[groups.length], members: [entry] });
   }
   return groups;
 }

@@ -3,8 +3,9 @@
 /* Lines of Python to copy, for a machine and its sigma. */
 const SNIPPETS = (() => {
   const float = (x) => (Number.isInteger(x) ? `${x}.0` : `${x}`);
-  const biases = ({ n, m, c }, library) =>
-    `visible_bias = ${library}.zeros(${n})\n` +
+  const rows = ({ n, visible }) => n * (Units.stateCount(visible) || 1);
+  const biases = ({ n, m, c, visible }, library) =>
+    `visible_bias = ${library}.zeros(${rows({ n, visible })})\n` +
     (c === 0 ? `hidden_bias = ${library}.zeros(${m})` : `hidden_bias = ${library}.full((${m},), ${float(c)})`);
 
   function forPackage({ n, m, c, visible, hidden }) {
@@ -20,12 +21,12 @@ rbm = pm.initialize(
   const forNumpy = (inputs, sigma) => `import numpy as np
 
 rng = np.random.default_rng(0)
-weights = rng.normal(0.0, ${sigma}, size=(${inputs.n}, ${inputs.m}))
+weights = rng.normal(0.0, ${sigma}, size=(${rows(inputs)}, ${inputs.m}))
 ${biases(inputs, "np")}`;
 
   const forTorch = (inputs, sigma) => `import torch
 
-weights = torch.empty(${inputs.n}, ${inputs.m})
+weights = torch.empty(${rows(inputs)}, ${inputs.m})
 torch.nn.init.normal_(weights, std=${sigma})
 ${biases(inputs, "torch")}`;
 
@@ -33,13 +34,16 @@ ${biases(inputs, "torch")}`;
 import jax.numpy as jnp
 
 key = jax.random.key(0)
-weights = ${sigma} * jax.random.normal(key, (${inputs.n}, ${inputs.m}))
+weights = ${sigma} * jax.random.normal(key, (${rows(inputs)}, ${inputs.m}))
 ${biases(inputs, "jnp")}`;
 
   /* BernoulliRBM has bits in both layers. With v = 2x - 1 for spins v and bits x the same machine has the
      weights a A w, where a and A are 2 for layers of spins and 1 for layers of bits. */
   function forScikit(inputs, sigma) {
     const { n, m, c, visible, hidden } = inputs;
+    if (![visible, hidden].every((name) => name === "spin" || name === "bit")) {
+      return `# BernoulliRBM has bits in both layers: there is no ${visible}-${hidden} machine in scikit-learn.`;
+    }
     const spinV = visible === "spin", spinH = hidden === "spin";
     const factor = (spinV ? 2 : 1) * (spinH ? 2 : 1);
     let hiddenBias = `np.full(${m}, ${float(spinH ? 2 * c : c)})`;

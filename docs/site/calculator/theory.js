@@ -8,6 +8,12 @@ const Theory = (() => {
     bit: { name: "bit", low: 0, high: 1, symmetric: false },
   };
 
+  /* The unit of a name; `square` is the largest overlap. */
+  function unitOf(name) {
+    const states = Units.stateCount(name);
+    return states ? { name, states, symmetric: true, square: 1 - 1 / states } : { square: 1, ...UNITS[name] };
+  }
+
   // -- Numbers that carry their derivative: [value, d value/d ln beta] ------------------------------------
 
   const add = (x, y) => [x[0] + y[0], x[1] + y[1]];
@@ -54,6 +60,7 @@ const Theory = (() => {
      and selfhat are numbers with derivatives. k1 to k5 are the unit's cumulants; `coarseness` above 1 trades
      accuracy for speed. */
   function layerAverages(unit, bias, [qhat, qhatMotion], [selfhat, selfhatMotion], coarseness) {
+    if (unit.states) return stateAverages(unit, [qhat, qhatMotion], [selfhat, selfhatMotion], coarseness);
     const width = unit.high - unit.low;
     const sum = unit.low + unit.high;
     const root = Math.sqrt(qhat);
@@ -132,6 +139,22 @@ const Theory = (() => {
     };
   }
 
+  /* A layer of categorical units: the self-overlap is fixed, and the derivative of the overlap takes the place of
+     derivatives in a bias. */
+  function stateAverages(unit, qhat, selfhat, coarseness) {
+    const { overlap, slope, bend, squared } = Units.averageStates(unit.states, qhat[0], coarseness);
+    const zero = [0, 0], answer = [slope, bend * qhat[1]];
+    return {
+      qhat, selfhat,
+      overlap: [overlap, slope * qhat[1]],
+      selfOverlap: [unit.square, 0],
+      squaredVariance: squared,
+      jacobian: [[answer, zero], [zero, zero]],
+      toBias: [zero, zero],
+      toBiasSlope: [scale(2, answer), zero],
+    };
+  }
+
   const still = (x) => [x, 0];
 
   // -- The saddle point -----------------------------------------------------------------------------------
@@ -162,13 +185,14 @@ const Theory = (() => {
     const linear = isSymmetric(machine.visible, machine.b) && isSymmetric(machine.hidden, machine.c);
     if (linear && gain <= 1 + 1e-15) return { q: 0, selfOverlap: 1, coupling, converged: true };
     let q = guess;
+    const full = machine.visible.square;
     if (q === undefined) {
-      q = linear ? goAround(machine, coupling, 1, 1).visible.overlap[0] : roughOverlap(machine, coupling);
+      q = linear ? goAround(machine, coupling, full, full).visible.overlap[0] : roughOverlap(machine, coupling);
     }
-    let low = 1e-300, high = 1, converged = false;
+    let low = 1e-300, high = full, converged = false;
     q = Math.min(Math.max(q, low), high);
     for (let i = 0; i < 200; i++) {
-      const { visible, hidden } = goAround(machine, coupling, q, 1);
+      const { visible, hidden } = goAround(machine, coupling, q, full);
       const value = Math.max(visible.overlap[0], 1e-300);
       const phi = Math.log(value / q);
       const rate = (gain * visible.jacobian[0][0][0] * hidden.jacobian[0][0][0] * q) / value - 1;
@@ -182,7 +206,7 @@ const Theory = (() => {
       converged = Math.abs(phi) <= 1e-8; // the step just taken squares that
       if (converged || high - low <= 2e-16 * high) break;
     }
-    return { q, selfOverlap: 1, coupling, converged };
+    return { q, selfOverlap: full, coupling, converged };
   }
 
   /* A first guess at q_v: the hidden units at the mean of their field. */
@@ -191,7 +215,7 @@ const Theory = (() => {
       ? Math.tanh(machine.c)
       : 1 / (1 + Math.exp(-machine.c - 0.5 * coupling.toHidden));
     const field = coupling.toVisible * mean * mean + machine.b * machine.b;
-    return field / (1 + field) + 1e-290;
+    return (machine.visible.square * field) / (1 + field) + 1e-290;
   }
 
   /* Two bit layers: overlap and self-overlap at once, by damped Newton steps in their logarithms. */
@@ -373,16 +397,19 @@ const Theory = (() => {
   /* A machine with the layer that has a fixed self-overlap, if there is one, first: exchanging the layers
      changes no correlation between them. */
   function makeMachine(visible, hidden, alpha, c) {
+    const closed = Units.closedForm(visible, hidden, alpha, c);
+    if (closed) return { closed };
     const tiny = visible === "spin" && hidden === "spin" ? TINY_SPIN_BIAS : TINY_BIAS;
     const bias = Math.abs(c) < tiny ? 0 : c;
-    if (hidden === "spin" && visible !== "spin") {
-      return { visible: UNITS.spin, hidden: UNITS[visible], alpha: 1 / alpha, b: bias, c: 0, coarseness: 1 };
+    if (hidden === "spin" && visible === "bit") {
+      return { visible: unitOf("spin"), hidden: unitOf(visible), alpha: 1 / alpha, b: bias, c: 0, coarseness: 1 };
     }
-    return { visible: UNITS[visible], hidden: UNITS[hidden], alpha, b: 0, c: bias, coarseness: 1 };
+    return { visible: unitOf(visible), hidden: unitOf(hidden), alpha, b: 0, c: bias, coarseness: 1 };
   }
 
   /* The maximum of smallest beta: beta, status, and what else is known of it. */
   function findMaximum(machine) {
+    if (machine.closed) return machine.closed;
     const evenVisible = isSymmetric(machine.visible, machine.b);
     if (evenVisible && isSymmetric(machine.hidden, machine.c)) {
       const root = Math.sqrt(machine.alpha);
@@ -391,7 +418,7 @@ const Theory = (() => {
     const ordinary = evenVisible && !machine.hidden.symmetric && machine.c <= LARGE_BIAS;
     const range = ordinary ? RANGES.ordinary : machine.visible.symmetric ? RANGES.fine : RANGES.bits;
     let found = null, peak = null;
-    const guess = ordinary ? formula(machine.alpha, machine.c) : NaN;
+    const guess = ordinary && !machine.visible.states ? formula(machine.alpha, machine.c) : NaN;
     if (guess > 0) {
       found = refine(machine, measure(machine, guess * (1 - 2e-6)), measure(machine, guess * (1 + 2e-6)));
     }
