@@ -136,6 +136,7 @@ def start_training(
         evaluate=(0, 2, EPOCHS),
         validation=points(visible, 12),
         device="cpu",
+        guard=False,
         rng=5,
         **SETTINGS[setting],
         **options,
@@ -376,7 +377,7 @@ STUDY = "win"  # the name of the study of starts, and of the folder of its recor
 def spec_sources() -> dict[str, Path]:
     """All specifications of the repository by the names of their records, wherever the files are kept."""
     found = {}
-    for path in (*ROOT.glob("src/paramagnet/**/*.toml"), *ROOT.glob("studies/**/*.toml")):
+    for path in (*ROOT.glob("src/paramagnet/**/*.toml"), *ROOT.glob("studies/**/specs/*.toml")):
         is_study = path.is_relative_to(ROOT / "studies") or path.parent.name == STUDY
         found[f"{STUDY}/{path.stem}" if is_study else path.stem] = path
     return found | {path.stem: path for path in ROOT.glob("benchmarks/*.toml")}
