@@ -106,7 +106,7 @@ def test_shapes_that_are_no_machine(options, shape, words):
 
 def test_bad_options_are_refused_when_the_initializer_is_made():
     with pytest.raises(ValueError, match="`hidden` must be"):
-        layer_correlation_normal(hidden="relu")
+        layer_correlation_normal(hidden="elu")
     with pytest.raises(ValueError, match="`gain` must be zero or positive"):
         layer_correlation_normal(gain=-1.0)
     with pytest.raises(ValueError, match="dtype"):

@@ -70,6 +70,36 @@ def test_check_estimator():
     assert len(results) > 40
 
 
+# Weights of points
+
+
+@pytest.mark.parametrize("threshold", ["auto", "median"])
+def test_weights_are_repetitions(threshold):
+    rng = np.random.default_rng(0)
+    numbers, counts = rng.normal(size=(30, 5)) @ rng.normal(size=(5, 5)), rng.integers(0, 4, 30)
+    again = np.repeat(numbers, counts, axis=0)
+    model = RBMTransformer(3, n_iter=5, threshold=threshold, centred=True, random_state=0)
+    found, wanted = clone(model).fit(numbers, sample_weight=counts), clone(model).fit(again)
+    np.testing.assert_array_equal(found.binarizer_.thresholds, wanted.binarizer_.thresholds)
+    np.testing.assert_allclose(found.rbm_.weights, wanted.rbm_.weights, atol=1e-12)
+    assert found.score(numbers, sample_weight=counts) == pytest.approx(wanted.score(again), abs=1e-12)
+    first = clone(model).partial_fit(numbers, sample_weight=counts).partial_fit(numbers, sample_weight=counts)
+    other = clone(model).partial_fit(again).partial_fit(again)
+    np.testing.assert_allclose(first.rbm_.weights, other.rbm_.weights, atol=1e-12)
+    with pytest.raises(ValueError, match="`sample_weight` must hold one number for each of the 30 points"):
+        model.fit(numbers, sample_weight=counts[1:])
+    with pytest.raises(ValueError, match="`sample_weight` must hold at least one positive number"):
+        found.score(numbers, sample_weight=0 * counts)
+
+
+def test_penalties_reach_training(bits):
+    options = {"l1": 0.1, "l1_group": 0.2, "clip": 3.0}
+    settings = RBMTransformer(3, n_iter=1, **options).fit(bits)._state.settings
+    assert {name: settings[name] for name in options} == {
+        name: repr(value) for name, value in options.items()
+    }
+
+
 # Likelihoods
 
 
@@ -277,7 +307,7 @@ def test_bad_parameters_are_named(bits):
         ({"n_iter": -1}, "`n_iter` must be an integer of at least 0"),
         ({"learning_rate": 0.0}, "`learning_rate` must be positive"),
         ({"batch_size": 0}, "`batch_size` must be a positive integer"),
-        ({"hidden": "relu"}, "`hidden` must be"),
+        ({"hidden": "elu"}, "`hidden` must be"),
         ({"gradient": "pcd"}, "`gradient` must be None"),
         ({"visible_bias": "mean"}, "`visible_bias` must be a number"),
     ):

@@ -96,8 +96,9 @@ def take_step(rule, slope, old):
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("penalized", [False, True])
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (11, 40)])
-def test_a_step_in_slices(rule, centred, in_place, n, m):
+def test_a_step_in_slices(rule, centred, in_place, penalized, n, m):
     """Centred coordinates as in the module of the update: the slope less both offsets, biases corrected."""
     rng, rate, keep, factor = np.random.default_rng(n), 0.05, 0.98, 3.5
     size = n * m + m + n
@@ -111,6 +112,13 @@ def test_a_step_in_slices(rule, centred, in_place, n, m):
     of_w, of_c, of_b = np.split(direction, [n * m, n * m + m])
     of_w = of_w.reshape(n, m)
     change = rate * of_w - (1.0 - keep) * old[0][: n * m].reshape(n, m)  # decay included
+    thresholds = np.linspace(0.0, 0.8, m) if penalized else NONE
+    if penalized:
+        before = old[0][: n * m].reshape(n, m)
+        for i, j in np.ndindex(n, m):
+            weight = before[i, j] + change[i, j]
+            weight = np.sign(weight) * max(abs(weight) - thresholds[j], 0.0)
+            change[i, j] = weight - before[i, j]
     moved = [old[0][: n * m] + change.ravel()]
     moved += [old[0][n * m : n * m + m] + rate * factor * of_c - change.T @ mu]
     moved += [old[0][n * m + m :] + rate * of_b - change @ lam]
@@ -125,7 +133,8 @@ def test_a_step_in_slices(rule, centred, in_place, n, m):
     settings, norms = (*rule, rate, keep), np.zeros(2)
     for rows in [(0, n // 3), (n // 3, n)]:
         part = gradient[slice(*rows)]
-        move_weights(part, rows, settings, offsets, given, new, in_place, weights, (along, across), norms)
+        taken = in_place, thresholds, weights, (along, across), norms
+        move_weights(part, rows, settings, offsets, given, new, *taken)
     corrections = (across, along) if centred else (NONE, NONE)
     move_biases(slope_h.copy(), n * m, factor, corrections[0], settings, given, new, norms)
     move_biases(slope_v.copy(), n * m + m, 1.0, corrections[1], settings, given, new, norms)

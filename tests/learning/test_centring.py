@@ -81,7 +81,7 @@ def test_the_gradient_is_that_of_the_likelihood_in_centred_coordinates(visible, 
 class NoOffsets(Centring):
     """Centred learning around zero: the coordinates are the plain ones."""
 
-    def at(self, layout, points, optimizer):
+    def at(self, layout, points, optimizer, weights_of_points=None):
         return ZeroCentre(self, np.zeros(layout.n_visible), 1.0)
 
 

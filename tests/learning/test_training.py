@@ -481,7 +481,8 @@ def test_bad_options_are_refused_before_the_first_step(options, words):
     ("make", "words"),
     [
         (lambda: Adam(0.0), "`learning_rate` must be positive, got 0"),
-        (lambda: Adam("fast"), "`learning_rate` must be a real number"),
+        (lambda: Adam("fast"), "`learning_rate` must be a number, a `Schedule`.*one of.*got 'fast'"),
+        (lambda: Adam([0.1]), "`learning_rate` must be a single number"),
         (lambda: Adam(beta1=1.0), "`beta1` must be at least 0 and below 1, got 1.0"),
         (lambda: Adam(beta2=-0.1), "`beta2` must be at least 0 and below 1"),
         (lambda: Adam(epsilon=0.0), "`epsilon` must be positive"),

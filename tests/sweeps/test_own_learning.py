@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -68,6 +68,42 @@ def test_centred_learning_in_a_specification(text):
     assert "centred learning" in describe_spec(spec)
     with pytest.raises(ValueError, match="`centred` must be True or False, got 1"):
         first(text.replace("[learning]", "[learning]\ncentred = 1"))
+
+
+@pytest.mark.parametrize("text", [EXACT, SAMPLED], ids=["exact", "sampled"])
+@pytest.mark.parametrize(
+    ("key", "value"), [("weight_decay", 0.5), ("l1", 0.5), ("l1_group", 2.0), ("clip", 1e-3)]
+)
+def test_penalties_in_a_specification(text, key, value):
+    plain, penalized = first(text), first(text.replace("[learning]", f"[learning]\n{key} = {value}"))
+    if key != "clip":
+        said = first(text.replace("[learning]", f"[learning]\n{key} = 0"))
+        assert (said.digest, said.settings) == (plain.digest, plain.settings)
+    assert penalized.digest != plain.digest
+    assert penalized.settings != plain.settings
+    assert train_run(penalized).settings[key] == repr(float(value))
+    assert train_run(plain).settings.get(key, "0.0") == "0.0"
+    assert execute(penalized).log_likelihood[-1] != execute(plain).log_likelihood[-1]
+    spec = parse_spec(text.replace("[learning]", f"[learning]\n{key} = {value}"), "tiny")
+    assert f", {key} = {value:g}" in describe_spec(spec)
+    rule = "positive" if key == "clip" else "zero or positive"
+    with pytest.raises(ValueError, match=f"`{key}` must be {rule}, got -1"):
+        first(text.replace("[learning]", f"[learning]\n{key} = -1"))
+
+
+@dataclass(frozen=True)
+class OwnDecay(pm.SGD):
+    """An optimizer with a setting that is called like a penalty."""
+
+    weight_decay: float = 0.0
+
+
+def test_a_setting_of_ones_own_optimizer_is_not_a_penalty():
+    text = EXACT.replace("[learning]", f'[learning]\noptimizer = "{__name__}:OwnDecay"\nweight_decay = 0.25')
+    run = first(text.replace('\noptimizer = "adam"', "").replace('\noptimizer = "sgd"', ""))
+    assert run.learning.make_optimizer().weight_decay == 0.25
+    assert run.learning.weight_decay == 0.0
+    assert run.learning.options == (("weight_decay", 0.25),)
 
 
 def test_classes_of_ones_own_in_a_specification():
@@ -152,3 +188,14 @@ def test_reports_speak_of_any_gradient():
     own = describe_spec(parse_spec(OWN, "tiny"))
     assert "; RMSprop at 0.1, batches of 10; gradients by RestartedChains(n_steps=3, period=4);" in own
     assert [quick_trials(parse_spec(text, "tiny")) for text in (EXACT, SAMPLED, CD, OWN)] == [2, 1, 1, 1]
+
+
+def test_a_schedule_in_a_specification():
+    from paramagnet.learning.schedule import Schedule
+    from paramagnet.sweeps.learning_spec import LearningSpec
+
+    rate = LearningSpec(0.01, schedule="linear(end=0.001)").make_optimizer().learning_rate
+    assert rate == Schedule("linear", 0.01, end=0.001)
+    assert LearningSpec(0.01).make_optimizer().learning_rate == 0.01
+    with pytest.raises(ValueError, match="`schedule` must be"):
+        LearningSpec(0.01, schedule="fast")

@@ -233,7 +233,9 @@ def test_errors_name_the_key_and_the_rule(old, new, message):
 
 
 def test_unknown_specifications_are_refused():
-    with pytest.raises(ValueError, match=r"must be one of drybean_bit, .*, got 'toy_spins'"):
+    with pytest.raises(
+        ValueError, match=r"such as drybean_bit, .* got 'toy_spins' \(did you mean 'toy_spin'"
+    ):
         find_spec("toy_spins")
     with pytest.raises(FileNotFoundError, match=r"does not exist: nowhere\.toml"):
         find_spec("nowhere.toml")

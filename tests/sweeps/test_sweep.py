@@ -185,7 +185,7 @@ def test_reproduce_quick_takes_two_trials(tmp_path):
         (
             ["toys"],
             "`WHAT` must be one of toy, drybean, ulc, mnist, figures, all, a "
-            "specification .*toy_spin.*, or the path of a .toml file",
+            "specification .*, or the path of a .toml file, got 'toys' .did you mean 'toy'",
         ),
         (["toy", "--trials", "0"], "`--trials` must be a positive integer, got 0"),
         (["toy", "--jobs", "0"], "`--jobs` must be a positive integer, got 0"),

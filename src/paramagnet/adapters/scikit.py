@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_count, as_real, as_states
+from paramagnet._checks import as_count, as_real, as_sample_weight, as_states
 from paramagnet.adapters._extras import missing_extra
 from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
 from paramagnet.estimates import Estimate
@@ -26,6 +26,7 @@ from paramagnet.learning.evaluation import LogZ, as_log_z
 from paramagnet.learning.gradients.base import Gradient
 from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.guard import Guard
 from paramagnet.learning.optimizers import Adam, Optimizer
 from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.state import TrainState
@@ -66,15 +67,19 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         means.
     gain : float, default 1.0
         Factor on the initial scale.
-    learning_rate : float, Schedule or callable, default 0.005
-        Learning rate of Adam: a number, a `Schedule`, or a function of the index of the update; not used
-        where ``optimizer`` is given.
+    learning_rate : float, Schedule, str or callable, default 0.005
+        Learning rate of Adam: a number, a `Schedule` or its text (``"linear(0.005)"`` falls over all updates
+        of `fit`), or a function of the index of the update; not used where ``optimizer`` is given.
     batch_size : int, default 100
         Points per update.
     n_iter : int, default 50
         How many times to go through the data.
     weight_decay : float, default 0.0
         ``learning_rate * weight_decay * w`` is taken off the weights at every update.
+    l1, l1_group : float, default 0.0
+        Penalties on the sizes of the weights, see `paramagnet.train`.
+    clip : float, optional
+        Largest norm of the gradient; None leaves it as it is.
     centred : bool or Centring, default False
         Whether learning is centred, see `paramagnet.train`. With ``visible_bias="data"`` the start then is
         the centred one, too (``scheme="centred"`` of `paramagnet.initialize`).
@@ -83,6 +88,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``.
     optimizer : Optimizer, optional
         `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
+    guard : bool or Guard, default False
+        Whether `fit` checks now and then that training has not failed, see `paramagnet.Guard`.
     log_z : LogZ, optional
         How ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
         than a second, else mAIS.
@@ -125,9 +132,13 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         batch_size: int = 100,
         n_iter: int = 50,
         weight_decay: float = 0.0,
+        l1: float = 0.0,
+        l1_group: float = 0.0,
+        clip: float | None = None,
         centred: bool | Centring = False,
         gradient: Gradient | None = None,
         optimizer: Optimizer | None = None,
+        guard: bool | Guard = False,
         log_z: LogZ | None = None,
         threshold: str | float | None = "auto",
         random_state: Any = None,
@@ -141,9 +152,13 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.batch_size = batch_size
         self.n_iter = n_iter
         self.weight_decay = weight_decay
+        self.l1 = l1
+        self.l1_group = l1_group
+        self.clip = clip
         self.centred = centred
         self.gradient = gradient
         self.optimizer = optimizer
+        self.guard = guard
         self.log_z = log_z
         self.threshold = threshold
         self.random_state = random_state
@@ -155,32 +170,42 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     # Learning
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn thresholds, if the data are not binary, and train a new machine; ``y`` is not used."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn thresholds, if the data are not binary, and train a new machine; ``y`` is not used.
+
+        ``sample_weight`` are weights of the points, zero or positive; whole numbers count points so many
+        times. Points of weight zero are left out.
+        """
         X = validate_data(self, X, dtype=_DTYPES, ensure_min_samples=2)
         n_iter = as_count(self.n_iter, "n_iter", minimum=0)
-        rng, states = self._start(X)
-        self._train(self._machine_for(states, rng), states, n_iter, rng)
+        X, weights = _weigh(X, sample_weight)
+        rng, states = self._start(X, weights)
+        self._train(self._machine_for(states, rng, weights), states, n_iter, rng, weights)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Go through the points of ``X`` once, from where the last call or `fit` ended.
 
-        The first call learns the thresholds, so its points should be typical.
+        The first call learns the thresholds, so its points should be typical. ``sample_weight`` is as in
+        `fit`.
         """
         first = not hasattr(self, "_state")
         X = validate_data(self, X, dtype=_DTYPES, reset=first, ensure_min_samples=2 if first else 1)
+        X, weights = _weigh(X, sample_weight)
         if first:
-            rng, states = self._start(X)
-            self._train(self._machine_for(states, rng), states, 1, rng)
+            rng, states = self._start(X, weights)
+            self._train(self._machine_for(states, rng, weights), states, 1, rng, weights)
             return self
-        self._train(self._state, self._binarize(X), 1, self._generator(_TRAINING, self._state.update))
+        rng = self._generator(_TRAINING, self._state.update)
+        self._train(self._state, self._binarize(X), 1, rng, weights)
         return self
 
-    def _start(self, X: npt.NDArray[Any]) -> tuple[np.random.Generator, FloatArray]:
+    def _start(
+        self, X: npt.NDArray[Any], weights: FloatArray | None
+    ) -> tuple[np.random.Generator, FloatArray]:
         """The generator of a fit, and the points in the values of the visible units."""
         self._entropy = _draw_entropy(self.random_state)
-        self.binarizer_ = _fit_binarizer(X, self.threshold)
+        self.binarizer_ = _fit_binarizer(X, self.threshold, weights)
         self._strict = self.threshold is None
         return self._generator(_TRAINING, 0), self._binarize(X)
 
@@ -188,7 +213,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Random numbers of a fit, for a purpose, after so many updates."""
         return np.random.default_rng([*self._entropy, purpose, update])
 
-    def _machine_for(self, states: FloatArray, rng: np.random.Generator) -> RBM:
+    def _machine_for(self, states: FloatArray, rng: np.random.Generator, weights: FloatArray | None) -> RBM:
         hidden_bias = self.hidden_bias
         if hidden_bias is None:
             hidden_bias = 0.0 if as_unit(self.hidden, "hidden").symmetric else SPARSE_BIAS
@@ -202,11 +227,17 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             scheme="centred" if centred else "layer-correlation",
             gain=self.gain,
             data=states if isinstance(self.visible_bias, str) else None,
+            sample_weight=weights if isinstance(self.visible_bias, str) else None,
             rng=rng,
         )
 
     def _train(
-        self, start: RBM | TrainState, states: FloatArray, epochs: int, rng: np.random.Generator
+        self,
+        start: RBM | TrainState,
+        states: FloatArray,
+        epochs: int,
+        rng: np.random.Generator,
+        weights: FloatArray | None,
     ) -> None:
         layout = start.layout if isinstance(start, TrainState) else Layout.of(start)
         sizes = (layout.n_visible, layout.n_hidden, layout.visible, layout.hidden)
@@ -217,15 +248,20 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             "gradient": gradient,
             "optimizer": Adam(self.learning_rate) if self.optimizer is None else self.optimizer,
             "batch_size": self.batch_size,
+            "sample_weight": weights,
             "weight_decay": self.weight_decay,
+            "l1": self.l1,
+            "l1_group": self.l1_group,
+            "clip": self.clip,
             "centred": self.centred,
         }
+        guard = self.guard
         if isinstance(start, TrainState):
-            start = take_over(start, states, rng=rng, **options)
-        result = train(start, states, epochs=epochs, evaluate=(), rng=rng, **options)
+            start, guard = take_over(start, states, rng=rng, **options), False
+        result = train(start, states, epochs=epochs, evaluate=(), rng=rng, guard=guard, **options)
         self._state, self.rbm_ = result.state, result.rbm
         self._n_features_out = result.rbm.n_hidden
-        self._means: FloatArray = states.mean(axis=0)
+        self._means: FloatArray = np.average(states, axis=0, weights=weights)
         self._log_partition: Estimate | None = None
 
     # Features, likelihoods and samples
@@ -252,9 +288,15 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         log_likelihoods: FloatArray = -self.rbm_.free_energy(states) - self.log_partition_.value
         return log_likelihoods
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean log-likelihood of the points, in nats per point; its error is `score_error_`."""
-        return float(np.mean(self.score_samples(X)))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean log-likelihood of the points, in nats per point, with their weights if they have some; its
+        error is `score_error_`.
+        """
+        values = self.score_samples(X)
+        if sample_weight is not None:
+            sample_weight = as_sample_weight(sample_weight, "sample_weight", len(values))
+            sample_weight = sample_weight / sample_weight.max()
+        return float(np.average(values, weights=sample_weight))
 
     @property
     def log_partition_(self) -> Estimate:
@@ -287,6 +329,14 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return np.where(states == as_binary(self.rbm_.visible, "visible").high, unit.high, unit.low)
 
 
+def _weigh(X: npt.NDArray[Any], weights: Any) -> tuple[npt.NDArray[Any], FloatArray | None]:
+    """The points of positive weight, and their weights."""
+    if weights is None:
+        return X, None
+    checked = as_sample_weight(weights, "sample_weight", len(X))
+    return X[checked > 0.0], checked[checked > 0.0]
+
+
 def _draw_entropy(random_state: Any) -> list[int]:
     """Seeds from what scikit-learn takes for a ``random_state``."""
     words: list[int] = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32).tolist()
@@ -301,7 +351,9 @@ def _alphabet(binarizer: Binarizer) -> BinaryUnit:
     return SPIN if binarizer.thresholds[0] == 0.0 else BIT
 
 
-def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binarizer:
+def _fit_binarizer(
+    X: npt.NDArray[Any], threshold: str | float | None, weights: FloatArray | None
+) -> Binarizer:
     method: str | float = "otsu"
     if isinstance(threshold, str):
         method = "otsu" if threshold == "auto" else threshold
@@ -313,7 +365,7 @@ def _fit_binarizer(X: npt.NDArray[Any], threshold: str | float | None) -> Binari
         method = as_real(threshold, "threshold")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConstantDataWarning)  # a constant feature stays constant
-        binarizer = fit_binarizer(X, method)
+        binarizer = fit_binarizer(X, method, sample_weight=weights)
     if threshold is None and binarizer.method != "binary":
         found = np.setdiff1d(X, (-1.0, 0.0, 1.0))
         example = f"{found[0]:g}" if found.size else "-1, 0 and 1"

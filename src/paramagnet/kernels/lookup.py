@@ -309,34 +309,68 @@ def multiply_codes(
                 fields[i, column + j] = sums[k * WIDTH + j]
 
 
+@intrinsic
+def _fill_words(
+    typingctx: Any, states: Any, at: Any, stride: Any, middle: Any, words: Any, to: Any, step: Any
+) -> Any:
+    """Codes of `WIDTH` units in sixteen chains, four groups: a word of 64 bits for each unit.
+
+    The states of the first chain begin at the flat index ``at``, those of the next one ``stride`` later; the
+    words are written from the flat index ``to`` on, ``step`` apart.
+    """
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        narrow, wide = (ir.VectorType(ir.IntType(bits), WIDTH) for bits in (16, 64))
+
+        def same(kind: Any, value: int) -> Any:
+            return ir.Constant(kind, [value] * WIDTH)
+
+        single = builder.insert_element(ir.Constant(_FLOATS, ir.Undefined), args[3], ir.Constant(_INT32, 0))
+        middle = builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(_INT32, WIDTH), None))
+        bits, offset = same(narrow, 0), args[1]
+        for chain in range(GROUP * _CODES_IN_WORD):
+            pointer = _pointer(context, builder, signature, args, 0, offset)
+            row = builder.load(builder.bitcast(pointer, _FLOATS.as_pointer()), align=4)
+            high = builder.fcmp_ordered(">", row, middle)
+            bits = builder.or_(bits, builder.select(high, same(narrow, 1 << chain), same(narrow, 0)))
+            offset = builder.add(offset, args[2])
+        found, spread = builder.zext(bits, wide), same(wide, 0)
+        for group in range(_CODES_IN_WORD):  # sixteen bits from one code to the next
+            part = builder.and_(found, same(wide, (_STATES - 1) << (GROUP * group)))
+            spread = builder.or_(spread, builder.shl(part, same(wide, (16 - GROUP) * group)))
+        spread = builder.mul(spread, same(wide, _STRIDE))
+        offset = args[5]
+        for unit in range(WIDTH):
+            word = builder.extract_element(spread, ir.Constant(_INT32, unit))
+            builder.store(word, _pointer(context, builder, signature, args, 4, offset), align=8)
+            offset = builder.add(offset, args[6])
+        return context.get_dummy_value()
+
+    count = types.int64
+    return types.void(states, count, count, types.float32, words, count, count), code
+
+
 @kernel
 def fill_codes_across(states: Any, first: int, last: int, middle: Any, codes: Any) -> None:
     """The codes ``(n_units, n_groups)`` of the transposed states, for the units from ``first`` to ``last``:
     a group is four chains. Four codes at a time are one word of 64 bits.
     """
-    n_chains = states.shape[0]
+    n_chains, n_units = states.shape
     words = codes.view(np.uint64)
-    stride, up = np.uint64(_STRIDE), np.uint64(16)
-    n_whole = n_chains // (GROUP * _CODES_IN_WORD)
+    n_words, n_whole = words.shape[1], n_chains // (GROUP * _CODES_IN_WORD)
+    flat_states, flat_words = states.reshape(states.size), words.reshape(words.size)
+    end = first + (last - first) // WIDTH * WIDTH  # of the units that are taken `WIDTH` at a time
     for w in range(n_whole):
-        rows = states[w * GROUP * _CODES_IN_WORD : (w + 1) * GROUP * _CODES_IN_WORD]
-        for j in range(first, last):
-            word = np.uint64(0)
-            for g in range(_CODES_IN_WORD):
-                state = (
-                    np.uint64(rows[4 * g, j] > middle)
-                    | np.uint64(rows[4 * g + 1, j] > middle) << np.uint64(1)
-                    | np.uint64(rows[4 * g + 2, j] > middle) << np.uint64(2)
-                    | np.uint64(rows[4 * g + 3, j] > middle) << np.uint64(3)
-                )
-                word |= (state * stride) << (up * np.uint64(g))
-            words[j, w] = word
-    for g in range(n_whole * _CODES_IN_WORD, -(-n_chains // GROUP)):
-        for j in range(first, last):
-            rest = np.uint32(0)
+        at = w * GROUP * _CODES_IN_WORD * n_units
+        for j in range(first, end, WIDTH):
+            _fill_words(flat_states, at + j, n_units, middle, flat_words, j * n_words + w, n_words)
+    for j in range(first, last):
+        begin = n_whole * _CODES_IN_WORD if j < end else 0
+        for g in range(begin, -(-n_chains // GROUP)):
+            state = np.uint32(0)
             for k in range(min(GROUP, n_chains - GROUP * g)):
-                rest |= np.uint32(states[GROUP * g + k, j] > middle) << np.uint32(k)
-            codes[j, g] = np.uint16(rest * np.uint32(_STRIDE))
+                state |= np.uint32(states[GROUP * g + k, j] > middle) << np.uint32(k)
+            codes[j, g] = np.uint16(state * np.uint32(_STRIDE))
 
 
 @kernel

@@ -126,6 +126,29 @@ def _move(slope: Any, rate: float, keep: float, before: Any, after: Any, narrow:
         sizes[j] += moved * moved
 
 
+@part
+def _move_and_shrink(
+    slope: Any, rate: float, keep: float, thresholds: Any, before: Any, after: Any, narrow: Any, sizes: Any
+) -> None:
+    """The same with ``thresholds`` taken off the sizes of the weights, which end at zero."""
+    for j in range(slope.size):
+        moved = rate * slope[j] + keep * before[j]
+        left = max(abs(moved) - thresholds[j], 0.0)
+        moved = math.copysign(left, moved)
+        after[j] = moved
+        narrow[j] = moved
+        sizes[j] += moved * moved
+
+
+@kernel
+def sum_sizes(rows: Any, out: Any) -> None:
+    """Add the sizes of the numbers of each column of ``rows`` to ``out``, row by row."""
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for j in range(row.size):
+            out[j] += abs(row[j])
+
+
 @kernel
 def _centre(row: Any, mu: float, of_hidden: Any, of_visible: float, lam: Any, slope: Any) -> None:
     """The slope of one row in centred coordinates."""
@@ -166,6 +189,7 @@ def move_weights(
     old: Any,
     new: Any,
     in_place: bool,
+    thresholds: Any,
     weights: Any,
     sums: tuple[Any, Any],
     norms: Any,
@@ -179,8 +203,9 @@ def move_weights(
     they are empty it is the gradient itself. The sums of the changes of the weights, decay included, with
     ``lam`` go to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors
     of parameters and of two slots, which may be empty; where they are the same arrays (``in_place``) a row is
-    copied first, because the compiler makes no vectors of loops whose arrays overlap. ``norms`` are the sum
-    of the squared parameters, and that of the squared slope.
+    copied first, because the compiler makes no vectors of loops whose arrays overlap. ``thresholds``, one for
+    each column, are taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the
+    squared parameters, and that of the squared slope.
     """
     m = gradient.shape[1]
     mu, lam, of_visible, of_hidden = offsets
@@ -204,12 +229,18 @@ def move_weights(
                 for j in range(m):
                     room[k * m + j] = new[k][at + j]
             _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
-            _move(slope, rate, keep, room[:m], after, narrow, sizes)
+            if thresholds.size:
+                _move_and_shrink(slope, rate, keep, thresholds, room[:m], after, narrow, sizes)
+            else:
+                _move(slope, rate, keep, room[:m], after, narrow, sizes)
             if mu.size:
                 total = _sum_changes(room[:m], after, lam, mu[i], sums[1], products)
         else:
             _find_direction(slope, rule, old[1][at:end], old[2][at:end], new_first, new_second)
-            _move(slope, rate, keep, old[0][at:end], after, narrow, sizes)
+            if thresholds.size:
+                _move_and_shrink(slope, rate, keep, thresholds, old[0][at:end], after, narrow, sizes)
+            else:
+                _move(slope, rate, keep, old[0][at:end], after, narrow, sizes)
             if mu.size:
                 total = _sum_changes(old[0][at:end], after, lam, mu[i], sums[1], products)
         if mu.size:

@@ -10,13 +10,18 @@ up to a constant, and the log-likelihood can be climbed in ``(w, b', c')`` in pl
     w += dw,    b += r s_b - dw lam,    c += r k s_c - dw^T mu
 
 where ``s`` is the optimizer's direction for ``(g_w', g_b, g_c)``, ``r`` the learning rate, and ``dw`` the
-whole change of the weights, decay included: ``b'`` and ``c'`` stay where they are while weights decay. ``mu``
+whole change of the weights, decay and other penalties included: ``b'`` and ``c'`` stay where they are while
+weights decay. ``mu``
 are the means of the training data, ``lam`` is a running mean of ``E[h | batch]``. The transformation is that
 of Cho, Raiko and Ilin (ICML 2011) and of Montavon and Müller (2012), with the offsets of Melchior, Fischer
 and Wiskott, JMLR 17 (2016), arXiv:1311.1354; that the optimizer works in the centred coordinates, and ``k``,
 are ours. ``k`` makes up for what centring takes from the hidden biases: where an optimizer moves every
 weight by about the learning rate, a plain update moves the effective bias ``c_j + sum_i w_ij mu_i`` by
 ``sum_i |mu_i|`` such steps.
+
+The part of ``dw`` that is the same for all states of a categorical unit is without effect: ``dw^T mu`` takes
+it off ``c``, because frequencies add up to 1, and the zero-sum gauge, which is restored after every update
+(`Layout.fix_gauge`), takes it off ``w`` and gives it back to ``c``.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from paramagnet._arrays import shown
 from paramagnet._checks import as_positive, as_real
 from paramagnet.layout import Layout
 from paramagnet.learning.optimizers import Adam, Optimizer, OptimizerState, step_by
+from paramagnet.learning.penalties import Penalties
 from paramagnet.units import FloatArray, Unit
 
 _STEP = 1e-4  # of the field, for the slope of a mean
@@ -48,8 +54,8 @@ class Centring:
     factor : float, optional
         Factor on the steps of the hidden biases. None takes ``max(1, sum_i |mu_i|)`` with `Adam`, where
         ``mu_i`` are the means of the data on the scale of spins (-1 to 1 for units of two values; for others
-        their distance from the mean without field, in standard deviations without field), and 1 with any
-        other optimizer.
+        their distance from the mean without field, in standard deviations without field; for categorical
+        units the distances of the frequencies from ``1/q``), and 1 with any other optimizer.
     """
 
     rate: float = 0.1
@@ -64,9 +70,15 @@ class Centring:
             factor = float(as_positive(as_real(self.factor, "factor"), "factor"))
             object.__setattr__(self, "factor", factor)
 
-    def at(self, layout: Layout, points: npt.NDArray[Any], optimizer: Optimizer) -> Centre:
-        """The centre of a run on these ``points``."""
-        means = points.mean(axis=0, dtype=np.float64)
+    def at(
+        self,
+        layout: Layout,
+        points: npt.NDArray[Any],
+        optimizer: Optimizer,
+        weights_of_points: FloatArray | None = None,
+    ) -> Centre:
+        """The centre of a run on these ``points``, with their weights if they have some."""
+        means = layout.visible.column_means(points, weights_of_points)
         means.setflags(write=False)
         factor = self.factor
         if factor is None:
@@ -99,7 +111,7 @@ class Centre:
         state: OptimizerState,
         slope: FloatArray,
         rate: float,
-        weight_decay: float,
+        penalties: Penalties,
         offsets: FloatArray,
     ) -> tuple[FloatArray, OptimizerState]:
         """`paramagnet.learning.optimizers.step_by` in centred coordinates around ``offsets``, ``lam``.
@@ -109,11 +121,9 @@ class Centre:
         of_weights, of_visible, of_hidden = layout.split(slope)
         of_weights -= np.multiply.outer(self.means, of_hidden)
         of_weights -= np.multiply.outer(of_visible, offsets)
-        hidden = slice(layout.n_weights, layout.n_weights + layout.n_hidden)
+        hidden = slice(layout.n_weights, layout.n_weights + layout.n_columns)
         stretched = hidden, self.factor
-        moved, after = step_by(
-            optimizer, parameters, state, slope, rate, weight_decay, layout.n_weights, stretched
-        )
+        moved, after = step_by(optimizer, layout, parameters, state, slope, rate, penalties, stretched)
         weights, visible_bias, hidden_bias = layout.split(moved)
         change = weights - layout.split(parameters)[0]
         visible_bias -= change @ offsets
@@ -134,11 +144,13 @@ def hidden_factor(layout: Layout, means: FloatArray) -> float:
 
 
 def _scale_of(unit: Unit, n_units: int) -> tuple[FloatArray, float | FloatArray]:
-    """The mean and the standard deviation of each unit without field."""
+    """The mean and the standard deviation of each unit without field (for categorical units the
+    probabilities, and 1).
+    """
     layer = unit.at(unit.start_parameters(n_units))
-    none = np.zeros(n_units)
+    none = np.zeros(n_units * unit.width)
     if not unit.parameters:
-        return layer.mean(none), unit.spread
+        return layer.mean(none), unit.mean_scale
     variance = (layer.mean(none + _STEP) - layer.mean(none - _STEP)) / (2.0 * _STEP)
     return layer.mean(none), np.sqrt(variance)
 

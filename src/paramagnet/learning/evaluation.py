@@ -79,7 +79,13 @@ class LogZ:
         """The same for a machine of these sizes and units."""
         sizes = (n_visible, n_hidden, visible, hidden)
         seconds = estimate_seconds(*sizes, n_threads=n_threads, gradient=False)
-        states = f"2**{count_summed(*sizes)} states"
+        try:
+            states = f"2**{count_summed(*sizes)} states"
+        except ValueError:  # there is no exact sum
+            if self.method in ("exact", "reverse-ais"):
+                raise
+            why = "because neither layer can be summed exactly" if self.method == "auto" else "as asked for"
+            return Choice("mais" if self.method == "auto" else self.method, why, seconds)
         if self.method == "auto":
             about = show_duration(seconds)
             if seconds <= self.seconds:

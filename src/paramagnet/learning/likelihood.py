@@ -9,11 +9,16 @@ import numpy as np
 from paramagnet._checks import as_real
 from paramagnet.estimates import Estimate
 from paramagnet.exact import sums as exact
+from paramagnet.learning.weighting import as_point_weights
 from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray
 
+_BLOCK_ELEMENTS = 1 << 18  # number of fields in memory at a time
 
-def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | None = None) -> Estimate:
+
+def log_likelihood(
+    rbm: RBM, data: Any, *, sample_weight: Any = None, log_partition: float | Estimate | None = None
+) -> Estimate:
     """The mean of ``ln p(v) = -F(v) - ln Z`` over the points ``data``, in nats per point (for Gaussian
     visible units ``p`` is a density).
 
@@ -23,6 +28,8 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
         The machine.
     data : array_like
         Array ``(n_points, n_visible)`` in the values of the visible units.
+    sample_weight : array_like, optional
+        Weights of the points, zero or positive; None counts all alike.
     log_partition : float or Estimate, optional
         ``ln Z`` if it is known, a number or an `Estimate` whose error the result inherits; None computes it
         exactly.
@@ -33,23 +40,40 @@ def log_likelihood(rbm: RBM, data: Any, *, log_partition: float | Estimate | Non
         Mean log-likelihood in nats per point, with the error of ``ln Z``.
     """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
+    points, weights = weigh_points(points, sample_weight, "sample_weight")
     if log_partition is None:
         log_z = Estimate(exact.log_partition(rbm))
     elif isinstance(log_partition, Estimate):
         log_z = log_partition
     else:
         log_z = Estimate(as_real(log_partition, "log_partition"))
-    return Estimate(-mean_free_energy(rbm, points) - log_z.value, log_z.error, log_z.n_effective)
+    return Estimate(-mean_free_energy(rbm, points, weights) - log_z.value, log_z.error, log_z.n_effective)
 
 
-def mean_free_energy(rbm: RBM, points: FloatArray) -> float:
-    """The mean of ``F(v)`` over ``points``."""
-    return float(np.mean(free_energies(rbm, points)))
+def weigh_points(points: FloatArray, weights: Any, argument: str) -> tuple[FloatArray, FloatArray | None]:
+    """The points of positive weight, and their weights; None where all are equal."""
+    if weights is None:
+        return points, None
+    kept, found = as_point_weights(weights, argument, len(points))
+    return points if kept is None else points[kept], None if found is None else found.values
+
+
+def mean_free_energy(rbm: RBM, points: FloatArray, weights: FloatArray | None = None) -> float:
+    """The mean of ``F(v)`` over ``points``, with their ``weights`` if they have some."""
+    energies = free_energies(rbm, points)
+    return float(np.mean(energies) if weights is None else weights @ energies / weights.sum())
 
 
 def free_energies(rbm: RBM, points: FloatArray) -> FloatArray:
     """``F(v)`` of every point; memory stays bounded."""
     visible, hidden = rbm.units
     energies = np.zeros(len(points)) - visible.log_base(points)
-    hidden.subtract_log_weights(energies, points, rbm.weights, rbm.visible_bias, rbm.hidden_bias)
+    if visible.width == 1:
+        hidden.subtract_log_weights(energies, points, rbm.weights, rbm.visible_bias, rbm.hidden_bias)
+        return energies
+    block = max(1, _BLOCK_ELEMENTS // len(rbm.hidden_bias))
+    for start in range(0, len(points), block):
+        rows = slice(start, start + block)
+        fields = visible.multiply(points[rows], rbm.weights) + rbm.hidden_bias
+        energies[rows] -= visible.multiply(points[rows], rbm.visible_bias) + hidden.sum_log_trace(fields)
     return energies

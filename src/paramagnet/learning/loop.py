@@ -19,15 +19,20 @@ from paramagnet.estimates import Estimate
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
 from paramagnet.learning.centring import Centre
+from paramagnet.learning.early_stopping import EarlyStopping, noted
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_estimate
 from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
+from paramagnet.learning.guard import GuardedRun
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.moments import data_moments
 from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at, step_by
+from paramagnet.learning.penalties import Penalties
 from paramagnet.learning.resuming import describe
+from paramagnet.learning.reused_slots import advance_reusing, can_reuse_slots
 from paramagnet.learning.sampled_setup import is_compiled, name_order_of_sums
 from paramagnet.learning.sampled_update import OVERWRITTEN_FROM, SampledUpdate
 from paramagnet.learning.state import Record, TrainState
+from paramagnet.learning.weighting import PointWeights
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
 from paramagnet.units import FloatArray, Unit
@@ -68,13 +73,17 @@ class Loop:
     gradient: Gradient
     optimizer: Optimizer
     batch_size: int
-    weight_decay: float
+    penalties: Penalties
     evaluated: frozenset[int]
     log_z: LogZ | LogZOfEpoch = LogZ()  # noqa: RUF009 - it never changes
     engine: TorchEngine | None = None
     centre: Centre | None = None  # None where learning is not centred
+    weights: PointWeights | None = None  # of the points, None where all count alike
+    held_out_weights: FloatArray | None = None
     before_measuring: Callable[[TrainState], None] | None = None
     overwrite: bool = False
+    guard: GuardedRun | None = None
+    stopping: EarlyStopping | None = None
     latest: list[TrainState] = field(default_factory=list)
 
     @property
@@ -85,17 +94,28 @@ class Loop:
         return self.overwrite and self.layout.size >= OVERWRITTEN_FROM
 
     @property
+    def n_batches(self) -> int:
+        """The updates of an epoch."""
+        return -(-len(self.points) // self.batch_size)
+
+    @property
     def settings(self) -> dict[str, str]:
         """What another run must share to go on with a state of this one."""
         chosen = {"sums": self.order_of_sums} if self.order_of_sums else {}
         if self.centre is not None:
             chosen["centred"] = describe(self.centre.settings)
+        if self.weights is not None:
+            chosen["sample_weight"] = self.weights.fingerprint
+        if self.guard is not None:
+            chosen["guard"] = describe(self.guard.settings)
+        if self.stopping is not None:
+            chosen["early_stopping"] = describe(self.stopping)
         return chosen | {
             "data": f"{self.points.shape} {_fingerprint(self.points, self.layout.visible)}",
             "gradient": describe(self.gradient),
             "optimizer": describe(self.optimizer),
             "batch_size": str(self.batch_size),
-            "weight_decay": repr(self.weight_decay),
+            **self.penalties.settings,
             "device": KERNELS if self.engine is None else self.engine.kind,
         }
 
@@ -115,7 +135,12 @@ class Loop:
     def means(self) -> FloatArray | None:
         """The means of the data, where estimates of ``ln Z`` start from them."""
         wanted = isinstance(self.log_z, LogZ) and self.log_z.start == "data"
-        return self.points.mean(axis=0) if wanted else None
+        return self.layout.visible.column_means(self.points, self.all_weights) if wanted else None
+
+    @property
+    def all_weights(self) -> FloatArray | None:
+        """The weights of all points."""
+        return None if self.weights is None else self.weights.values
 
     @cached_property
     def threads(self) -> AbstractContextManager[None]:
@@ -130,6 +155,8 @@ class Loop:
         began = time.perf_counter()
         kept = self.gradient.start(self.layout, state.parameters, self.points, rng, self.engine)
         state = replace(state, gradient_state=kept, seconds=time.perf_counter() - began)
+        if self.guard is not None:
+            state = self.guard.after(state)
         if 0 in self.evaluated:
             state, model = self.measured(state, math.nan)
         self.latest[:] = [state]
@@ -164,7 +191,7 @@ class Loop:
         overwrites = self.overwrites
         rng = np.random.Generator(np.random.PCG64())
         rng.bit_generator.state = latest[0].rng_state
-        n_batches = -(-len(self.points) // self.batch_size)
+        n_batches = self.n_batches
 
         def put(
             state: TrainState,
@@ -191,10 +218,13 @@ class Loop:
                 settings=state.settings,
                 gradient_state=kept,
                 offsets=offsets,
+                watch=state.watch,
             )
             place[:] = [following]
 
         for epoch in range(latest[0].epoch, epochs):
+            if self.stopping is not None and latest[0].watch is not None and latest[0].watch.stopped:
+                return
             order = latest[0].order
             if n_batches > 1 and order is None:
                 order = rng.permutation(len(self.points))
@@ -207,6 +237,8 @@ class Loop:
                 try:
                     norm = advance(order, batch, model, overwrites and not due, put)
                     model = None
+                    if self.guard is not None:
+                        place[0] = self.guard.after(place[0])
                     if due:
                         latest[0], model = self.measured(place[0], norm())
                 except InexactSumError as error:  # parameters too large for exact sums
@@ -227,16 +259,17 @@ class Loop:
             self.points,
             particles,
             self.optimizer,
-            self.weight_decay,
+            self.penalties,
             self.batch_size,
             self.centre,
+            self.weights,
         )
         everything = np.arange(len(self.points))
 
         def advance(
             order: npt.NDArray[np.int64] | None, batch: int, model: Model | None, overwrite: bool, put: Put
         ) -> Callable[[], float]:
-            rate = rate_at(self.optimizer.learning_rate, self.latest[0].update)
+            rate = self.rate_after(self.latest[0])
             chosen = everything if order is None else self.chosen(order, batch)
             in_place = overwrite and update.may_overwrite(self.latest, rate, self.gradient.largest)
             state = self.latest[0]
@@ -261,15 +294,20 @@ class Loop:
         overwrite: bool,
         put: Put,
     ) -> Callable[[], float]:
-        """An update by averages over the batch, and those under the model; it never overwrites a state."""
+        """An update by averages over the batch, and those under the model; it overwrites no state but for the
+        slots of large machines of categorical units (`paramagnet.learning.reused_slots`).
+        """
+        if overwrite and model is None and can_reuse_slots(self):
+            return advance_reusing(self, order, batch, put)
         state, points = self.latest[0], self.batch(order, batch)
+        weights = self.weights_of(order, batch)
         with self.threads:
             if model is None:
-                model = self.gradient.moments(
-                    self.layout, state.parameters, points[:, :-1], state.gradient_state, self.engine
+                model = self.gradient.weighted_moments(
+                    self.layout, state.parameters, points[:, :-1], state.gradient_state, self.engine, weights
                 )
             kept, (average, _) = model
-            parameters, optimizer_state, slope, offsets = self.update(state, points, average)
+            parameters, optimizer_state, slope, offsets = self.update(state, points, average, weights)
         put(state, parameters, optimizer_state, kept, offsets)
         return lambda: float(np.linalg.norm(slope))
 
@@ -283,13 +321,22 @@ class Loop:
         spent = seconds if state.epoch else 0.0  # the start was not trained
         record = self.measure(state.epoch, state.parameters, log_z, gradient_norm, spent)
         seconds = state.seconds + time.perf_counter() - began
-        return replace(state, records=(*state.records, record), seconds=seconds), model
+        state = replace(state, records=(*state.records, record), seconds=seconds)
+        if self.guard is not None or self.stopping is not None:
+            state = noted(state, log_z, self.held_out, self.stopping)
+        return state, model
 
-    def average_data(self, parameters: FloatArray, points: npt.NDArray[Any]) -> FloatArray:
-        """The averages over a batch."""
+    def rate_after(self, state: TrainState) -> float:
+        """The learning rate of the update after ``state``, lowered where the guard did so."""
+        return rate_at(self.optimizer.learning_rate, state.update) * state.rate_factor
+
+    def average_data(
+        self, parameters: FloatArray, points: npt.NDArray[Any], weights: FloatArray | None
+    ) -> FloatArray:
+        """The averages over a batch, whose points have these ``weights``."""
         if self.engine is not None:
-            return self.engine.data_moments(self.layout, parameters, points)
-        return data_moments(self.layout, parameters, points, self.gradient.n_threads)
+            return self.engine.data_moments(self.layout, parameters, points, weights)
+        return data_moments(self.layout, parameters, points, self.gradient.n_threads, weights)
 
     def log_partition(self, state: TrainState) -> tuple[Estimate, Model | None]:
         """``ln Z``; and where it comes with exact gradients the averages under the model, too."""
@@ -320,30 +367,41 @@ class Loop:
             return self.points_and_ones
         return self.points_and_ones.take(self.chosen(order, batch), axis=0)
 
+    def weights_of(self, order: npt.NDArray[np.int64] | None, batch: int) -> FloatArray | None:
+        """The weights of the points of one batch, of mean one; None where all count alike."""
+        if self.weights is None:
+            return None
+        return self.weights.of(None if order is None else self.chosen(order, batch))
+
     def chosen(self, order: npt.NDArray[np.int64], batch: int) -> npt.NDArray[np.int64]:
         """The indices of the points of one batch."""
         return order[batch * self.batch_size : (batch + 1) * self.batch_size]
 
     def update(
-        self, state: TrainState, points: npt.NDArray[Any], model_average: FloatArray
+        self,
+        state: TrainState,
+        points: npt.NDArray[Any],
+        model_average: FloatArray,
+        weights: FloatArray | None,
     ) -> tuple[FloatArray, OptimizerState, FloatArray, FloatArray | None]:
         """The next parameters and optimizer state, the gradient that led there, and the offsets."""
-        rate, offsets = rate_at(self.optimizer.learning_rate, state.update), None
+        rate, offsets = self.rate_after(state), None
         before = state.parameters, state.optimizer_state
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is reported below, in words
-            slope = self.average_data(state.parameters, points)
+            slope = self.average_data(state.parameters, points, weights)
             if self.centre is None:
                 slope -= model_average
                 parameters, optimizer_state = step_by(
-                    self.optimizer, *before, slope, rate, self.weight_decay, self.layout.n_weights
+                    self.optimizer, self.layout, *before, slope, rate, self.penalties
                 )
             else:
                 offsets = self.centre.follow(state.offsets, self.layout.split(slope)[2])
                 slope -= model_average
                 parameters, optimizer_state = self.centre.step_by(
-                    self.optimizer, self.layout, *before, slope, rate, self.weight_decay, offsets
+                    self.optimizer, self.layout, *before, slope, rate, self.penalties, offsets
                 )
             self.require_finite(float(parameters @ parameters), state, rate)
+        self.layout.fix_gauge(parameters)
         parameters.setflags(write=False)
         return parameters, optimizer_state, slope, offsets
 
@@ -365,10 +423,10 @@ class Loop:
         rbm = self.layout.machine(parameters)
         held_out = math.nan
         if self.held_out is not None:
-            held_out = -mean_free_energy(rbm, self.held_out) - log_z.value
+            held_out = -mean_free_energy(rbm, self.held_out, self.held_out_weights) - log_z.value
         return Record(
             epoch=epoch,
-            log_likelihood=-mean_free_energy(rbm, self.points) - log_z.value,
+            log_likelihood=-mean_free_energy(rbm, self.points, self.all_weights) - log_z.value,
             validation=held_out,
             gradient_norm=gradient_norm,
             weight_norm=float(np.linalg.norm(rbm.weights)),

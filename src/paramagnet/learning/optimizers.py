@@ -10,7 +10,7 @@ the update (0 for the first).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,8 +18,12 @@ import numpy as np
 from paramagnet._arrays import shown
 from paramagnet._checks import as_positive, as_real
 from paramagnet.kernels.passes import follow_adam
-from paramagnet.learning.schedule import LearningRate
+from paramagnet.layout import Layout
+from paramagnet.learning.penalties import Penalties, shrink
+from paramagnet.learning.schedule import LearningRate, Schedule, read_schedule
 from paramagnet.units import FloatArray
+
+ADAM_RATE = 1e-3  # the default of its authors
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +60,9 @@ class Adam:
 
     Parameters
     ----------
-    learning_rate : float, Schedule or callable, default 0.001
-        Learning rate: a number, a `Schedule`, or a function of the index of the update.
+    learning_rate : float, Schedule, str or callable, default 0.001
+        Learning rate: a number, a `Schedule` or the text of one (``"linear"``, ``"cosine(0.003)"``), or a
+        function of the index of the update.
     beta1 : float, default 0.9
         Decay of the average of the gradients.
     beta2 : float, default 0.999
@@ -72,7 +77,7 @@ class Adam:
     epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
-        _set(self, "learning_rate", _as_rate(self.learning_rate))
+        _set(self, "learning_rate", _as_rate(self.learning_rate, ADAM_RATE))
         _set(self, "beta1", _as_fraction(self.beta1, "beta1"))
         _set(self, "beta2", _as_fraction(self.beta2, "beta2"))
         _set(self, "epsilon", float(as_positive(as_real(self.epsilon, "epsilon"), "epsilon")))
@@ -101,8 +106,9 @@ class SGD:
 
     Parameters
     ----------
-    learning_rate : float, Schedule or callable
-        Learning rate: a number, a `Schedule`, or a function of the index of the update.
+    learning_rate : float, Schedule, str or callable
+        Learning rate: a number, a `Schedule` or the text of one (``"linear(0.05)"``), or a function of the
+        index of the update.
     momentum : float, default 0.0
         Share of the former direction that is kept, from 0 to below 1.
     """
@@ -157,25 +163,30 @@ def largest_direction(optimizer: Optimizer, slope: float) -> float:
 
 def step_by(
     optimizer: Optimizer,
+    layout: Layout,
     parameters: FloatArray,
     state: OptimizerState,
     slope: FloatArray,
     rate: float,
-    weight_decay: float,
-    n_weights: int,
+    penalties: Penalties,
     stretched: tuple[slice, float] | None = None,
 ) -> tuple[FloatArray, OptimizerState]:
-    """The parameters after a step of ``optimizer``, and its next state; the first ``n_weights`` decay.
+    """The parameters after a step of ``optimizer``, and its next state; ``penalties`` act on the weights, and
+    on the norm of the ``slope``.
 
     ``stretched`` are parameters whose step is multiplied by a factor, and that factor.
     """
-    direction, after = optimizer.step(state, slope)
+    direction, after = optimizer.step(state, penalties.clipped(slope))
     moved = rate * direction
     if stretched is not None:
         moved[stretched[0]] *= stretched[1]
     moved += parameters
-    if weight_decay:
-        moved[:n_weights] -= rate * weight_decay * parameters[:n_weights]
+    n_weights = layout.n_weights
+    if penalties.weight_decay:
+        moved[:n_weights] -= rate * penalties.weight_decay * parameters[:n_weights]
+    thresholds = penalties.thresholds(layout, parameters, rate)
+    if thresholds.size:
+        shrink(layout.split(moved)[0], thresholds)
     return moved, after
 
 
@@ -242,7 +253,7 @@ def check_slots(earlier: OptimizerState, first: OptimizerState, optimizer: Optim
 def rate_at(learning_rate: LearningRate, update: int) -> float:
     """The learning rate of the update with index ``update``."""
     if not callable(learning_rate):
-        return learning_rate
+        return float(learning_rate)
     rate = learning_rate(update)
     try:
         return float(as_positive(as_real(rate, "learning_rate"), "learning_rate", zero=True))
@@ -257,9 +268,38 @@ def _set(settings: Adam | SGD, name: str, value: LearningRate) -> None:
     object.__setattr__(settings, name, value)
 
 
-def _as_rate(learning_rate: LearningRate) -> LearningRate:
+def close_schedule(optimizer: Optimizer, n_updates: int | None) -> Optimizer:
+    """``optimizer`` with the planned number of updates in its schedule, where that was left open.
+
+    None stands for a run whose length is not known.
+    """
+    rate = optimizer.learning_rate
+    if isinstance(rate, str):  # of an optimizer of the user's own
+        rate = read_schedule(rate, "learning_rate")
+    elif not (isinstance(rate, Schedule) and rate.open):
+        return optimizer
+    if not rate.open:
+        n_updates = 1  # it says its own number
+    if n_updates is None:
+        raise ValueError(
+            f"`learning_rate` must say its `n_updates` where the length of the run is not known, got "
+            f"{rate!r}. Give the schedule a number of updates, or use a number as learning rate."
+        )
+    settings: Any = optimizer
+    if not is_dataclass(type(settings)):
+        raise ValueError(
+            f"`learning_rate` of {type(optimizer).__name__} must say its `n_updates`, got {rate!r}. Only an "
+            "optimizer that is a dataclass can be given those of the run."
+        )
+    return as_optimizer(replace(settings, learning_rate=rate.over(max(1, n_updates))))
+
+
+def _as_rate(learning_rate: Any, default: float | None = None) -> LearningRate:
+    if isinstance(learning_rate, str):
+        return read_schedule(learning_rate, "learning_rate", default)
     if callable(learning_rate):
-        return learning_rate
+        found: LearningRate = learning_rate
+        return found
     return float(as_positive(as_real(learning_rate, "learning_rate"), "learning_rate"))
 
 

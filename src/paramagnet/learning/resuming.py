@@ -16,6 +16,8 @@ from paramagnet.learning.schedule import describe_rate, is_named
 from paramagnet.sampling.devices import KERNELS
 
 SUMS_BEFORE = "lookup-1"  # the order of sums of sampled runs whose checkpoints do not name it
+# Settings that are named only where they differ from these.
+DEFAULTS = {"centred": "False", "sample_weight": "None", "l1": "0.0", "l1_group": "0.0", "clip": "None"}
 NO_MATTER = ("n_threads", "force")  # settings that do not change results
 _RATE = "\0"  # where the learning rate goes
 _FINGERPRINT = re.compile(r"\b[0-9a-f]{64}\b")
@@ -53,9 +55,10 @@ def check_same_run(
     earlier: Mapping[str, str], now: Mapping[str, str], optimizer: Optimizer, *, same_schedule: bool
 ) -> None:
     """An error if the settings of a state, ``earlier``, are not those of the run that is to go on with it."""
-    # Older checkpoints do not hold these, and runs that are not centred do not say so.
-    earlier = {"device": KERNELS, "sums": SUMS_BEFORE, "centred": "False", **earlier}
-    now = {"centred": "False", **now}
+    # Older checkpoints do not hold these, and runs at the defaults do not say so.
+    earlier = {"device": KERNELS, "sums": SUMS_BEFORE, **DEFAULTS, **earlier}
+    earlier = {"guard": "False", "early_stopping": "None", **earlier}
+    now = {**DEFAULTS, **now}
     if "sums" in now and earlier["device"] == KERNELS and earlier["sums"] != now["sums"]:
         warnings.warn(
             f"The run to go on with was made with another order of sums ({earlier['sums']}, now "

@@ -8,7 +8,8 @@ gradient:
     gradient = [batch; chains]^T [C/D E[h | batch]; -B/D E[h | chains]] D/(B C)
 
 B points, C chains, and D their greatest common divisor: with whole numbers as factors the gradient of units
-that never change is zero, not the rounding of 1/B and 1/C, which Adam would turn into whole steps.
+that never change is zero, not the rounding of 1/B and 1/C, which Adam would turn into whole steps. Weights of
+points make other factors (`paramagnet.learning.weighting`).
 States have two values in all of them, so all are looked up (`paramagnet.kernels.lookup`): their sums do not
 depend on how rows are shared between threads. A pass over the parameters then makes the step of the optimizer
 and writes parameters and slots in float64, and the weights once more in float32 for the next update
@@ -22,20 +23,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._parallel import count_cores, run_tasks
+from paramagnet._parallel import count_cores
 from paramagnet._recycled import HELD_ONCE, Recycled, count_references, read_only
 from paramagnet.kernels.lookup import fill_codes, fill_codes_across, make_room, multiply_codes
 from paramagnet.kernels.passes import gather_states, move_biases, move_weights, sum_rows
 from paramagnet.kernels.sampling import draw, fill_means
 from paramagnet.layout import Layout
 from paramagnet.learning.centring import Centre
+from paramagnet.learning.crew import Crew
 from paramagnet.learning.gradients.base import Particles
 from paramagnet.learning.optimizers import (
     Optimizer,
@@ -44,9 +45,12 @@ from paramagnet.learning.optimizers import (
     largest_direction,
     step_by,
 )
+from paramagnet.learning.penalties import Penalties
+from paramagnet.learning.reused_slots import slots_are_free
 from paramagnet.learning.sampled_plan import Part, Plan, Rows, Slice
 from paramagnet.learning.sampled_setup import estimate_seconds, has_fused_sweeps, probe_layers
 from paramagnet.learning.state import TrainState
+from paramagnet.learning.weighting import PointWeights
 from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import HIDDEN, VISIBLE, Float32Array, SampledLayer, check_range
 from paramagnet.units import FloatArray
@@ -80,13 +84,15 @@ class SampledUpdate:
         points: npt.NDArray[Any],
         particles: Particles,
         optimizer: Optimizer,
-        weight_decay: float,
+        penalties: Penalties,
         batch_size: int,
         centre: Centre | None = None,
+        weights_of_points: PointWeights | None = None,
     ) -> None:
         n, m = layout.n_visible, layout.n_hidden
         self._layout, self._particles, self._optimizer = layout, particles, optimizer
-        self._weight_decay, self._centre = weight_decay, centre
+        self._penalties, self._centre = penalties, centre
+        self._weights_of_points, self._scale = weights_of_points, 1.0
         self._visible, self._hidden = probe_layers(layout)
         self._high = points > self._middle(self._visible)  # a byte for every number of the data
         n_chains = particles.n_chains or batch_size
@@ -94,6 +100,7 @@ class SampledUpdate:
         n_threads = count_cores() if particles.n_threads is None else particles.n_threads
         seconds = estimate_seconds(n, m, batch_size, n_chains, particles.n_steps)
         self._n_threads = max(1, min(n_threads, int(seconds / SECONDS_PER_THREAD)))
+        self._crew = Crew(self._n_threads)
         self._weights = np.empty((n, m), np.float32)
         self._fused_sweeps = has_fused_sweeps(layout, particles, batch_size)
         self._weights_of: FloatArray | None = None  # the parameters that these are, and their norm
@@ -132,18 +139,22 @@ class SampledUpdate:
             plan = self._plans[len(chosen)] = self._make_plan(len(chosen))
         chains, parameters, optimizer_state = state.gradient_state, state.parameters, state.optimizer_state
         assert isinstance(chains, Chains)
+        self._scale = plan.scale
+        if self._weights_of_points is not None:
+            plan.factors[:], self._scale = self._weights_of_points.factors(chosen, self._particles.n_chains)
         moved = self._sample(parameters, chains, chosen, plan)
         slopes = self._slope_v, self._slope_h
         sum_rows(plan.states, plan.factors, plan.means, *slopes, len(chosen), self._batch_h)
-        self._slope_v *= plan.scale
-        self._slope_h *= plan.scale
-        self._batch_h *= plan.scale
+        self._slope_v *= self._scale
+        self._slope_h *= self._scale
+        self._batch_h *= self._scale
         offsets = None if self._centre is None else self._centre.follow(state.offsets, self._batch_h)
         rule = fused_rule(self._optimizer, optimizer_state.n_steps)
-        if rule is None:
+        if rule is None or self._penalties.clip is not None:  # clipping needs the whole gradient first
             return self._step_by(parameters, optimizer_state, moved, plan, rate, offsets)
-        settings = (*rule, rate, 1.0 - rate * self._weight_decay)
-        return self._step(parameters, optimizer_state, moved, plan, settings, offsets, in_place)
+        settings = (*rule, rate, 1.0 - rate * self._penalties.weight_decay)
+        thresholds = self._penalties.thresholds(self._layout, parameters, rate)
+        return self._step(parameters, optimizer_state, moved, plan, settings, thresholds, offsets, in_place)
 
     def may_overwrite(self, latest: list[TrainState], rate: float, largest: float) -> bool:
         """Whether the state in ``latest`` may be overwritten by the next one.
@@ -151,16 +162,10 @@ class SampledUpdate:
         Nobody else may hold it or its arrays, and the parameters must stay below ``largest`` whatever the
         batch: an error on the way needs the state before.
         """
-        if count_references(latest) != HELD_ONCE or self._weights_of is not latest[0].parameters:
+        if not slots_are_free(latest) or self._weights_of is not latest[0].parameters:
             return False
         state = latest[0]
-        # Dictionaries of attributes: who has one, by `vars`, holds what is in it.
-        parts: list[list[Any]] = [[state.optimizer_state], [vars(state)], [vars(state.optimizer_state)]]
-        if state.optimizer_state.slots:  # there is one empty tuple, which everybody shares
-            parts += [[state.optimizer_state.slots], *([slot] for slot in state.optimizer_state.slots)]
         if count_references([state.parameters]) != HELD_ONCE + 2:  # the state's, and ``self._weights_of``
-            return False
-        if any(count_references(part) != HELD_ONCE + 1 for part in parts):
             return False
         vectors = state.parameters, *state.optimizer_state.slots
         if not all(map(Recycled.is_free_but_for, self._vectors, vectors)):
@@ -170,11 +175,12 @@ class SampledUpdate:
     def _largest_norm(self, rate: float) -> float:
         """A bound on the norm of the parameters after the next update."""
         moved = rate * largest_direction(self._optimizer, self._largest_slope)
-        decay, layout = rate * self._weight_decay, self._layout
+        decay, layout = rate * self._penalties.weight_decay, self._layout
         factor = 1.0 if self._centre is None else max(1.0, self._centre.factor)
         kept = max(1.0, abs(1.0 - decay))  # of the weights, or of the biases
         grown = kept * self._norm + factor * moved * math.sqrt(layout.size)
-        return grown + self._growth * (moved * math.sqrt(layout.n_weights) + decay * self._norm)
+        taken_off = self._penalties.largest_change(layout, self._norm, rate)
+        return grown + self._growth * (moved * math.sqrt(layout.n_weights) + taken_off)
 
     # The chains, and the means of the hidden units
 
@@ -211,7 +217,7 @@ class SampledUpdate:
             finally:
                 self._rooms.append(room)
 
-        self._share(work, len(plan.parts))
+        self._crew.share(work, len(plan.parts))
         sweep = chains.sweep + n_steps
         if self._particles.n_chains is None:
             return Chains(chains.visible, chains.seed, sweep)
@@ -284,7 +290,7 @@ class SampledUpdate:
         fill_codes_across(plan.states, first, last, self._middle(self._visible), plan.codes_across)
         everything = (0, last - first, 0, 0)
         multiply_codes(part.codes, everything, plan.means, False, self._visible.levels, room[0], gradient)
-        gradient *= np.float32(plan.scale)
+        gradient *= np.float32(self._scale)
         return gradient
 
     def _step(
@@ -294,6 +300,7 @@ class SampledUpdate:
         moved: Chains,
         plan: Plan,
         rule: tuple[float, ...],
+        thresholds: FloatArray,
         lam: FloatArray | None,
         in_place: bool,
     ) -> Updated:
@@ -317,13 +324,13 @@ class SampledUpdate:
                 gradient = self._make_gradient(part, plan, room)
                 part.norms[:] = 0.0
                 sums = self._along, part.across
-                move_weights(
-                    gradient, part.units, rule, offsets, *vectors, in_place, self._weights, sums, part.norms
-                )
+                old, new = vectors
+                copies = self._weights, sums, part.norms
+                move_weights(gradient, part.units, rule, offsets, old, new, in_place, thresholds, *copies)
             finally:
                 self._rooms.append(room)
 
-        self._share(work, len(plan.slices))
+        self._crew.share(work, len(plan.slices))
         norms = plan.norms.sum(axis=0)
         across = plan.across.sum(axis=0)  # in the order of the slices, which follow from the sizes
         move_biases(self._slope_h, n_weights, factor, across, rule, *vectors, norms)
@@ -342,7 +349,7 @@ class SampledUpdate:
         rate: float,
         lam: FloatArray | None,
     ) -> Updated:
-        """The step of any other optimizer, on the gradient as one vector."""
+        """The step of any other optimizer, or of a clipped gradient, on the gradient as one vector."""
         slope = np.empty(self._layout.size)
         weights, visible_bias, hidden_bias = self._layout.split(slope)
         visible_bias[:], hidden_bias[:] = self._slope_v, self._slope_h
@@ -354,12 +361,12 @@ class SampledUpdate:
             finally:
                 self._rooms.append(room)
 
-        self._share(work, len(plan.slices))
-        step = parameters, optimizer_state, slope, rate, self._weight_decay
+        self._crew.share(work, len(plan.slices))
+        step = self._layout, parameters, optimizer_state, slope, rate, self._penalties
         if self._centre is not None and lam is not None:
-            found, state = self._centre.step_by(self._optimizer, self._layout, *step, lam)
+            found, state = self._centre.step_by(self._optimizer, *step, lam)
         else:
-            found, state = step_by(self._optimizer, *step, self._layout.n_weights)
+            found, state = step_by(self._optimizer, *step)
         found.setflags(write=False)
         return Updated(found, state, moved, float(found @ found), float(slope @ slope), lam)
 
@@ -396,11 +403,6 @@ class SampledUpdate:
         ]
         states, means = self._states[:n_rows], self._means[:n_rows]
         return Plan(states, means, factors, states[n_points:], parts, codes, slices, norms, across, scale)
-
-    def _share(self, work: Callable[[int], None], count: int) -> None:
-        """Call ``work`` for all parts or slices."""
-        for _ in run_tasks(work, [(index,) for index in range(count)], self._n_threads):
-            pass
 
     @staticmethod
     def _middle(layer: SampledLayer) -> np.float32:

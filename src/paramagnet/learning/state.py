@@ -25,6 +25,7 @@ from paramagnet.estimates import Estimate, effective_number
 from paramagnet.layout import Layout
 from paramagnet.learning.gradients.base import GradientState, pack_state, unpack_state
 from paramagnet.learning.optimizers import OptimizerState
+from paramagnet.learning.watch import Check, Watch
 from paramagnet.rbm import RBM
 from paramagnet.sampling.annealing import N_SAMPLES
 from paramagnet.sampling.chains import Chains
@@ -109,6 +110,7 @@ class TrainState:
     epoch's order of the points. ``gradient_state`` is what the gradient keeps between updates, `chains` for
     instance. ``settings`` describes data and options; going on with others is refused. ``offsets`` is the
     running mean of the hidden units in centred learning, None before its first update and otherwise.
+    ``watch`` holds what the run decided about itself, None where it decided nothing.
     """
 
     layout: Layout
@@ -123,6 +125,7 @@ class TrainState:
     settings: dict[str, str]
     gradient_state: GradientState | None = None
     offsets: FloatArray | None = None
+    watch: Watch | None = None
 
     def __repr__(self) -> str:
         return f"TrainState(epoch {self.epoch}, batch {self.batch}, update {self.update}, {self.rbm!r})"
@@ -136,6 +139,16 @@ class TrainState:
     def chains(self) -> Chains | None:
         """The chains of a sampled gradient; None for other gradients."""
         return self.gradient_state if isinstance(self.gradient_state, Chains) else None
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of the guard so far."""
+        return () if self.watch is None else self.watch.checks
+
+    @property
+    def rate_factor(self) -> float:
+        """What the guard has multiplied the learning rate by."""
+        return 1.0 if self.watch is None else self.watch.rate_factor
 
     @property
     def rbm(self) -> RBM:
@@ -179,6 +192,9 @@ class TrainState:
         elif self.gradient_state is not None:
             kept, progress["gradient_state"] = pack_state(self.gradient_state)
             arrays |= {f"{_PREFIX}{name}": array for name, array in kept.items()}
+        if self.watch is not None:
+            kept, progress["watch"] = self.watch.pack()
+            arrays |= kept
         write_arrays(path, arrays, _FORMAT, {"state": json.dumps(progress, sort_keys=True)})
 
 
@@ -218,8 +234,8 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         vector.setflags(write=False)
     offsets = arrays.get("offsets")
     if offsets is not None:
-        if offsets.shape != (layout.n_hidden,) or not np.isfinite(offsets).all():
-            raise ValueError(f"the offsets must be {layout.n_hidden} finite numbers")
+        if offsets.shape != (layout.n_columns,) or not np.isfinite(offsets).all():
+            raise ValueError(f"the offsets must be {layout.n_columns} finite numbers")
         offsets.setflags(write=False)
     np.random.PCG64().state = content["rng_state"]  # raises where it is none
     order = arrays["order"].astype(np.int64) if "order" in arrays else None
@@ -249,6 +265,7 @@ def _assemble(arrays: dict[str, FloatArray], content: dict[str, Any]) -> TrainSt
         settings={str(name): str(value) for name, value in content["settings"].items()},
         gradient_state=gradient_state,
         offsets=offsets,
+        watch=Watch.unpack(arrays, content["watch"], layout.size) if "watch" in content else None,
     )
 
 

@@ -38,7 +38,7 @@ from paramagnet.estimates import FEWEST_EFFECTIVE, Estimate
 from paramagnet.exact.sums import log_partition, sample_exact
 from paramagnet.layout import Layout
 from paramagnet.learning.evaluation import LogZ
-from paramagnet.learning.likelihood import free_energies, mean_free_energy
+from paramagnet.learning.likelihood import free_energies, mean_free_energy, weigh_points
 from paramagnet.learning.state import TrainState
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.annealing import anneal_chains, mean_weight
@@ -48,6 +48,8 @@ from paramagnet.units import FloatArray
 
 RESAMPLE_BELOW = 0.5  # share of chains that are effective
 RESTART_BELOW = 0.1  # share of families that are effective
+
+_Weighed = tuple[FloatArray, FloatArray | None]  # points and their weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,9 @@ def log_likelihood_trajectory(
     data: Any,
     *,
     every: int = 1,
+    sample_weight: Any = None,
     validation: Any = None,
+    validation_weight: Any = None,
     n_chains: int = 1000,
     n_steps: int = 5,
     n_temperatures: int = 1000,
@@ -120,8 +124,12 @@ def log_likelihood_trajectory(
         Array ``(n_points, n_visible)`` in the values of the visible units.
     every : int, default 1
         Record every so many updates; the first and the last state always.
+    sample_weight : array_like, optional
+        Weights of the points of ``data``, zero or positive; None counts all alike.
     validation : array_like, optional
         Data whose log-likelihood is recorded beside that of ``data``.
+    validation_weight : array_like, optional
+        Weights of the points of ``validation``; None counts all alike.
     n_chains : int, default 1000
         Chains that follow the machine; training does not see them.
     n_steps : int, default 5
@@ -152,12 +160,20 @@ def log_likelihood_trajectory(
     if state is None:
         raise ValueError("`states` must have at least one state, got none. Was the generator used before?")
     layout = _as_state(state).layout
-    points = _as_points(data, "data", state.rbm)
-    held_out = None if validation is None else _as_points(validation, "validation", state.rbm)
+    points = weigh_points(_as_points(data, "data", state.rbm), sample_weight, "sample_weight")
+    held_out: _Weighed | None = None
+    if validation is not None:
+        others = _as_points(validation, "validation", state.rbm)
+        held_out = weigh_points(others, validation_weight, "validation_weight")
+    elif validation_weight is not None:
+        raise ValueError(
+            "`validation_weight` must be left out where `validation` is None, got "
+            f"{shown(validation_weight)}. Pass the points as `validation`."
+        )
     n_chains = as_count(n_chains, "n_chains")
-    require_memory(24 * n_chains * (layout.n_visible + layout.n_hidden), "n_chains", n_chains)
+    require_memory(24 * n_chains * (layout.n_rows + layout.n_columns), "n_chains", n_chains)
     start = _Start(
-        means=points.mean(axis=0),
+        means=layout.visible.column_means(*points),
         n_chains=n_chains,
         n_temperatures=as_count(n_temperatures, "n_temperatures"),
         n_threads=None if n_threads is None else as_threads(n_threads),
@@ -305,11 +321,11 @@ def _as_points(data: Any, argument: str, rbm: RBM) -> FloatArray:
 
 
 def _measure(
-    state: TrainState, log_z: Estimate, n_starts: int, points: FloatArray, held_out: FloatArray | None
+    state: TrainState, log_z: Estimate, n_starts: int, points: _Weighed, held_out: _Weighed | None
 ) -> tuple[float, ...]:
     """One row, in the order of the columns of `Trajectory`."""
     rbm = state.rbm
-    validation = math.nan if held_out is None else -mean_free_energy(rbm, held_out) - log_z.value
-    log_likelihood = -mean_free_energy(rbm, points) - log_z.value
+    validation = math.nan if held_out is None else -mean_free_energy(rbm, *held_out) - log_z.value
+    log_likelihood = -mean_free_energy(rbm, *points) - log_z.value
     counts = state.update, state.epoch, n_starts
     return (*counts, log_likelihood, validation, log_z.value, log_z.error, log_z.n_effective)

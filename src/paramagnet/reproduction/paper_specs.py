@@ -10,6 +10,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from paramagnet._checks import near_names
 from paramagnet.sweeps.spec import Spec
 from paramagnet.sweeps.spec_files import parse_spec, read_spec
 
@@ -32,7 +33,8 @@ def find_spec(source: str | Path) -> Spec:
         known = paper_specs()
         if str(source) not in known:
             raise ValueError(
-                f"`spec` must be one of {', '.join(known)}, or the path of a .toml file, got {str(source)!r}."
+                f"`spec` must be a specification of the paper's, such as {known[0]}, or the path of a .toml "
+                f"file, got {str(source)[:100]!r}{near_names(str(source)[:100], known)}."
             )
         text = (files("paramagnet.reproduction") / "specs" / f"{source}.toml").read_text(encoding="utf-8")
         return parse_spec(text, str(source))

@@ -64,6 +64,9 @@ def describe_spec(spec: Spec) -> str:
         gradient = f"gradients by {describe(learning.make_gradient())}"
     if learning.centred:
         gradient += ", centred learning"
+    for name, value in learning.penalties.items():
+        if value:
+            gradient += f", {name} = {value:g}"
     if measurement.log_partition == "exact":
         log_z = "exact log-likelihoods"
     else:

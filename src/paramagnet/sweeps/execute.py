@@ -180,6 +180,7 @@ def _train(
         optimizer=run.learning.make_optimizer(),
         batch_size=run.learning.batch_size,
         centred=run.learning.centred,
+        **run.learning.penalties,
         evaluate=evaluate,
         validation=held_out,
         log_z=_log_z(run),

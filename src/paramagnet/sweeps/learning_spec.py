@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from paramagnet._arrays import shown
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_positive, as_real
 from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
+from paramagnet.learning.schedule import LearningRate, read_schedule
 
 if TYPE_CHECKING:  # reading a specification must not load the kernels
     from paramagnet.learning.gradients.base import Gradient
@@ -22,6 +23,7 @@ _CHAINS = {
     "n_relax": (0, MOST_SWEEPS, 500),
 }
 _FIRST = ("exact", "pcd")  # gradients whose specifications may name all of these, used or not
+PENALTIES = ("weight_decay", "l1", "l1_group", "clip")  # None stands for no clipping
 _OWN = {"n_threads": 1}  # a run has one core
 
 
@@ -31,7 +33,10 @@ class LearningSpec:
 
     ``optimizer`` and ``gradient`` are names, or "package.module:Name" for a class of the user's.
     ``n_chains``, ``n_steps`` and ``n_relax`` are those of the gradient; None takes its defaults. ``options``
-    are further settings of the two as pairs of name and value. ``centred`` is that of `train`.
+    are further settings of the two as pairs of name and value. ``centred``, ``weight_decay``, ``l1``,
+    ``l1_group`` and ``clip`` are those of `train`. ``schedule`` says how the learning rate falls over a run:
+    "constant", "linear", "cosine", or with numbers as in "linear(end=0.0001)"; its first rate is
+    ``learning_rate``.
     """
 
     learning_rate: float
@@ -44,6 +49,11 @@ class LearningSpec:
     n_relax: int | None = None
     options: tuple[tuple[str, Any], ...] = ()
     centred: bool = False
+    weight_decay: float = 0.0
+    l1: float = 0.0
+    l1_group: float = 0.0
+    clip: float | None = None
+    schedule: str = "constant"
 
     def __post_init__(self) -> None:
         as_positive(as_real(self.learning_rate, "learning_rate"), "learning_rate")
@@ -55,8 +65,15 @@ class LearningSpec:
         if not 0.0 <= as_real(self.momentum, "momentum") < 1.0:
             raise ValueError(f"`momentum` must be at least 0 and below 1, got {self.momentum!r}.")
         object.__setattr__(self, "centred", as_flag(self.centred, "centred"))
+        for name in PENALTIES:
+            if getattr(self, name) is not None:
+                value = as_positive(as_real(getattr(self, name), name), name, zero=name != "clip")
+                object.__setattr__(self, name, float(value))
         if self.momentum and self.optimizer == "adam":
             raise ValueError("`momentum` is for the optimizer sgd; adam has its own.")
+        if not isinstance(self.schedule, str):
+            raise ValueError(f"`schedule` must be a text such as 'linear', got {shown(self.schedule)}.")
+        read_schedule(self.schedule, "schedule", self.learning_rate)
         self._settle_chains()
         for name, value in self.options:
             self._check_option(name, value)
@@ -86,7 +103,8 @@ class LearningSpec:
         known = [field.name for field in fields(self) if field.name != "options"]
         of_gradient = GRADIENTS.settings(self.gradient, "gradient")
         of_optimizer = OPTIMIZERS.settings(self.optimizer, "optimizer")
-        own = [key for key in (*of_gradient, *of_optimizer) if key not in (*known, *_OWN)]
+        taken = {*known, *_OWN} - set(PENALTIES)
+        own = [key for key in (*of_gradient, *of_optimizer) if key not in taken]
         if name not in own:
             raise ValueError(
                 f"`[learning] {name}` is not a known key; known are {', '.join(known)}, and those of the "
@@ -95,6 +113,11 @@ class LearningSpec:
             )
         if not isinstance(value, (str, bool, int, float, tuple)):
             raise ValueError(f"`{name}` must be a number, a text, true, false or a list, got {shown(value)}.")
+
+    @property
+    def penalties(self) -> dict[str, Any]:
+        """What `train` takes off weights and gradients, by name."""
+        return {name: getattr(self, name) for name in PENALTIES}
 
     def make_gradient(self) -> Gradient:
         """The gradient of a run, with one thread."""
@@ -109,4 +132,7 @@ class LearningSpec:
         given = {name: value for name, value in self.options if name in settings}
         if self.momentum or "momentum" in settings:
             given["momentum"] = self.momentum
-        return OPTIMIZERS.make(self.optimizer, "optimizer", given | {"learning_rate": self.learning_rate})
+        rate: LearningRate = self.learning_rate
+        if self.schedule != "constant":
+            rate = read_schedule(self.schedule, "schedule", self.learning_rate)
+        return OPTIMIZERS.make(self.optimizer, "optimizer", given | {"learning_rate": rate})

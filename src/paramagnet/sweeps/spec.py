@@ -29,7 +29,10 @@ MOST_UNITS = 1_000_000  # of a layer
 MOST_OF_CURVE = 1000  # measurements
 
 # Fields that came after the first digests, with their defaults.
-LATER: dict[str, Any] = {"options": (), "centred": False}
+LATER: dict[str, Any] = {
+    "options": (), "centred": False, "weight_decay": 0.0, "l1": 0.0, "l1_group": 0.0, "clip": None,
+    "schedule": "constant",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

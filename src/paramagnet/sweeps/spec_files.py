@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from paramagnet._checks import as_real
 from paramagnet.data.sources import SOURCES
-from paramagnet.sweeps.learning_spec import LearningSpec
+from paramagnet.learning.registries import OPTIMIZERS
+from paramagnet.sweeps.learning_spec import PENALTIES, LearningSpec
 from paramagnet.sweeps.spec import DataSpec, MeasurementSpec, Spec
 
 Section = TypeVar("Section", DataSpec, LearningSpec, MeasurementSpec)
@@ -95,13 +96,19 @@ def _section(
 
 
 def _with_options(content: dict[str, Any]) -> dict[str, Any]:
-    """The section [learning] with its further keys (settings of gradient and optimizer) as options."""
+    """The section [learning] with its further keys (settings of gradient and optimizer) as options.
+
+    A penalty that is a setting of the user's own optimizer is that optimizer's.
+    """
     if "options" in content:
         raise ValueError(
             "`[learning] options` is not a known key; write the settings of a gradient or an optimizer "
             "beside the other keys."
         )
     known = {field.name for field in fields(LearningSpec)}
+    optimizer = content.get("optimizer")
+    if isinstance(optimizer, str) and ":" in optimizer:
+        known -= set(PENALTIES) & set(OPTIMIZERS.settings(optimizer, "optimizer"))
     options = ((key, _as_option(value)) for key, value in content.items() if key not in known)
     return {key: value for key, value in content.items() if key in known} | {"options": tuple(options)}
 

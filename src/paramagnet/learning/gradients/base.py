@@ -133,6 +133,20 @@ class Gradient(ABC):
         from a seed in the state.
         """
 
+    def weighted_moments(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: npt.NDArray[Any],
+        state: GradientState | None,
+        engine: TorchEngine | None,
+        weights_of_points: FloatArray | None,
+    ) -> tuple[GradientState | None, ModelMoments]:
+        """What training calls: `moments`, with weights of the points of the batch where they have some (mean
+        one). By default the weights are not used; chains that start from points should have theirs.
+        """
+        return self.moments(layout, parameters, points, state, engine)
+
     def check(self, rbm: RBM, engine: TorchEngine | None) -> None:
         """Raise a ValueError if a run from ``rbm`` on ``engine`` is not possible; called before it starts."""
         if engine is not None:

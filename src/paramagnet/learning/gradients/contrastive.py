@@ -70,7 +70,34 @@ class CD(Gradient):
         engine: TorchEngine | None,
     ) -> tuple[Chains, ModelMoments]:
         """The address of the next random numbers, and the averages after ``n_steps`` sweeps."""
+        return self._average(layout, parameters, points, state, engine, None)
+
+    def weighted_moments(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: npt.NDArray[Any],
+        state: GradientState | None,
+        engine: TorchEngine | None,
+        weights_of_points: FloatArray | None,
+    ) -> tuple[GradientState | None, ModelMoments]:
+        """The same; a chain has the weight of the point it starts from."""
+        if type(self).moments is not CD.moments:
+            return self.moments(layout, parameters, points, state, engine)
+        return self._average(layout, parameters, points, state, engine, weights_of_points)
+
+    def _average(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        points: npt.NDArray[Any],
+        state: GradientState | None,
+        engine: TorchEngine | None,
+        weights_of_points: FloatArray | None,
+    ) -> tuple[Chains, ModelMoments]:
         assert isinstance(state, Chains)
         chains = Chains.at(points, state.seed, state.sweep)
-        moved, average = sampled_moments(layout, parameters, chains, self.n_steps, self.n_threads, engine)
+        moved, average = sampled_moments(
+            layout, parameters, chains, self.n_steps, self.n_threads, engine, weights_of_points
+        )
         return Chains.at(moved.visible[:0], moved.seed, moved.sweep), ModelMoments(average)

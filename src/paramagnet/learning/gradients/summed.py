@@ -13,6 +13,7 @@ from paramagnet.exact.cost import check_cost, sizes_of
 from paramagnet.exact.sums import refuse_large
 from paramagnet.layout import Layout
 from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments
+from paramagnet.learning.likelihood import weigh_points
 from paramagnet.learning.moments import append_ones, data_moments, model_moments
 from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray
@@ -96,7 +97,9 @@ class GradientArrays:
     hidden_parameters: dict[str, FloatArray] = field(default_factory=dict)
 
 
-def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = False) -> GradientArrays:
+def exact_gradient(
+    rbm: RBM, data: Any, *, sample_weight: Any = None, n_threads: int = 1, force: bool = False
+) -> GradientArrays:
     """The exact gradient of ``log_likelihood(rbm, data)``; the options are those of `log_partition`.
 
     Parameters
@@ -105,6 +108,8 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
         The machine.
     data : array_like
         Points in the values of the visible units, ``(n_points, n_visible)``.
+    sample_weight : array_like, optional
+        Weights of the points, zero or positive; None counts all alike.
     n_threads : int, default 1
         Threads that share the work; the result is the same for any number, bit for bit.
     force : bool, default False
@@ -116,6 +121,7 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
         The derivatives by weights, visible biases and hidden biases.
     """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
+    points, weights = weigh_points(points, sample_weight, "sample_weight")
     n_threads = as_threads(n_threads)
     as_flag(force, "force")
     check_cost(*sizes_of(rbm), n_threads=n_threads, gradient=True, force=force)
@@ -123,6 +129,6 @@ def exact_gradient(rbm: RBM, data: Any, *, n_threads: int = 1, force: bool = Fal
     layout = Layout.of(rbm)
     parameters = layout.flatten(rbm)
     _, model = model_moments(layout, parameters, n_threads)
-    vector = data_moments(layout, parameters, append_ones(points)) - model
+    vector = data_moments(layout, parameters, append_ones(points), None, weights) - model
     vector.setflags(write=False)
     return GradientArrays(*layout.split(vector), *layout.further(vector))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_choice, as_count, as_threads
 from paramagnet.layout import Layout
 from paramagnet.learning.gradients.base import ArrayState, Gradient, GradientState, ModelMoments
-from paramagnet.learning.moments import chain_moments, unit_statistics
+from paramagnet.learning.moments import chain_moments, unit_statistics, wide_moments, wide_states
 from paramagnet.sampling.chains import Chains, draw_seed
 from paramagnet.sampling.ladder import PATHS, Ladder, Replicas, run_rounds
 from paramagnet.sampling.placement import FIRST_REPLICAS, bias_of_states, nearest_replicas, place_scales
@@ -135,7 +135,7 @@ class Tempering(Gradient):
     ) -> TemperingState:
         """Random chains, relaxed on the initial machine while the replicas are placed."""
         visible = layout.units(parameters)[0]
-        base = bias_of_states(visible, points) if self.path == "weights" else np.zeros(layout.n_visible)
+        base = bias_of_states(visible, points) if self.path == "weights" else np.zeros(layout.n_rows)
         scales = np.linspace(0.0, 1.0, as_replicas(self.n_replicas) or FIRST_REPLICAS)
         states = layout.visible.random_start((self.n_chains, layout.n_visible), rng)
         state = TemperingState(Replicas.start(states, len(scales), draw_seed(rng)), scales, base)
@@ -160,6 +160,10 @@ class Tempering(Gradient):
             state = self._placed(state)
         moved, ladder = self._run(layout, parameters, state, self.n_steps)
         chains = moved.chains
+        if layout.wide:
+            found = wide_states(chains.visible, ladder.layers[0], chains.fields, self.n_threads)
+            average = wide_moments(layout, parameters, found, self.n_threads)
+            return replace(moved, n_calls=state.n_calls + 1), ModelMoments(average)
         average = chain_moments(layout, chains, ladder.layers[0][1], self.n_threads)
         if layout.size > layout.n_basic:
             average[layout.n_basic :] = unit_statistics(layout, parameters, chains.visible)

@@ -1,0 +1,323 @@
+"""Whether a machine is healthy: what is wrong with it, in words and with a remedy.
+
+`diagnose` runs chains of the machine and compares them with the data; `quick_diagnosis` judges chains that
+are there already, and costs one pass over some of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from paramagnet._arrays import require_memory, shown
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_callable, as_count, as_generator, as_threads
+from paramagnet._progress import Progress
+from paramagnet.estimates import Estimate
+from paramagnet.learning import verdict
+from paramagnet.learning.autocorrelation import ChainMemory, measure_memory, record_chains
+from paramagnet.learning.diagnosis import Diagnosis
+from paramagnet.learning.evaluation import LogZ, as_log_z
+from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.nearness import Nearness, measure_nearness
+from paramagnet.learning.symptoms import (
+    IndependentLevel,
+    compare_correlations,
+    compare_means,
+    measure_activity,
+    measure_independent,
+    measure_overlaps,
+    participation_ratio,
+)
+from paramagnet.learning.verdict import Finding
+from paramagnet.rbm import RBM, Rng, as_rbm
+from paramagnet.sampling.chains import SWEEPS_AT_A_TIME, Chains, require_existence, run_sweeps
+from paramagnet.sampling.layer import layers_of
+from paramagnet.units import FloatArray
+
+FEWEST_CHAINS = 10  # errors come from differences between chains
+FEWEST_SWEEPS = 20
+_TRACED = 200  # chains whose observables are recorded at every sweep
+_MOST_POINTS = 10_000  # points of data for hidden units, overlaps and correlations; means take all of them
+_QUICK_POINTS = 1000
+_MOST_NEAREST = 1000  # samples and reference points whose nearest training point is looked for
+_LOG_Z = LogZ()
+
+
+def diagnose(
+    rbm: RBM,
+    data: Any,
+    *,
+    chains: Any = None,
+    validation: Any = None,
+    n_chains: int = 1000,
+    n_steps: int = 1000,
+    log_z: LogZ | None = _LOG_Z,
+    rng: Rng = None,
+    n_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """Look for what is usually wrong with a trained machine, and say what helps.
+
+    ``n_chains`` Gibbs chains run for ``n_steps`` sweeps. Their last states, which are independent of each
+    other, are the samples; the second half of the sweeps of 200 of them is recorded.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    data : array_like
+        The training points, ``(n_points, n_visible)``, in the values of the visible units.
+    chains : array_like, optional
+        States from which the chains start, at least 10, for instance the persistent chains of a run,
+        ``state.chains.visible``; None draws ``n_chains`` states without field, as `sample` does.
+    validation : array_like, optional
+        Points that were held out of the training.
+    n_chains : int, default 1000
+        Number of chains, at least 10, where ``chains`` are not given.
+    n_steps : int, default 1000
+        Gibbs sweeps of every chain, at least 20.
+    log_z : LogZ, optional
+        How ``ln Z`` is found; None leaves likelihoods out.
+    rng : int or numpy.random.Generator, optional
+        Seed or generator.
+    n_threads : int, optional
+        None takes all cores; the result is the same for any number, bit for bit.
+    progress : callable, optional
+        Called now and then with the fraction of the sweeps that is done.
+
+    Returns
+    -------
+    Diagnosis
+        The findings, each with a remedy, and all that was measured.
+
+    Notes
+    -----
+    Limits are such that a machine from which the data were drawn is accused by each check with a probability
+    of about 0.001. A spread is the standard deviation of a unit without field: 1 for spins, 1/2 for bits.
+
+    - *below-independent*: the log-likelihood of the data, or of the held-out points, is more than three
+      errors (of ``ln Z`` and of the paired differences of points) below that of independent units with the
+      means of the data; on the data their fit is allowed for by half a nat per visible unit and data set.
+    - *mirrored*: the share of chains whose overlap with the mean of the data (on the scale of spins) is
+      negative exceeds the share of points for which this holds, both with means of the other half of the
+      points, by 2 % or more, and Fisher's test gives less than 0.001. Data without mean are on both sides as
+      often as chains are.
+    - *slow*: the largest integrated autocorrelation time (of the free energy and of the projections on four
+      leading singular vectors of the weights), less two errors, exceeds a tenth of the recorded sweeps, that
+      is ``n_steps/20``.
+    - *means*, *correlations*: a mean, or a covariance of two visible units, differs between samples and data
+      by 0.1 spreads (squared) more than chance explains at a level of 0.001, divided among all of them.
+    - *memorized*: the distance to the nearest training point which 5 % of the held-out points (without any:
+      of the training points, each to the others) do not exceed is not exceeded by 10 % more of the samples,
+      and Fisher's test gives less than 0.001.
+    - *idle*: a tenth of the hidden units or more are idle: ``E[h_j | v]`` varies over the data with a
+      standard deviation of less than 0.05 spreads, and to replace the unit by biases would cost less than
+      0.01 nats per point, as far as data and samples show.
+
+    At most 10,000 points, drawn at random, are used for hidden units, overlaps and covariances, and 1000
+    samples and reference points for distances. A chain that does not mix makes averages of samples wrong,
+    too: where *slow* is found beside others, treat it first.
+    """
+    points, held_out = _check_data(as_rbm(rbm, "rbm"), data, validation)
+    n_steps = as_count(n_steps, "n_steps", minimum=FEWEST_SWEEPS, maximum=MOST_SWEEPS)
+    n_chains = as_count(n_chains, "n_chains", minimum=FEWEST_CHAINS, maximum=MOST_CHAINS)
+    starts = None if chains is None else _check_chains(rbm, chains)
+    policy = None if log_z is None else as_log_z(log_z)
+    n_threads = None if n_threads is None else as_threads(n_threads)
+    as_callable(progress, "progress", "the fraction that is done")
+    require_existence(rbm)
+    n_chains = n_chains if starts is None else len(starts)
+    require_memory(24 * n_chains * (rbm.n_visible + rbm.n_hidden), "n_chains", n_chains)
+    generator = as_generator(rng)
+    samples, memory = _run(rbm, starts, n_chains, n_steps, generator, n_threads, progress)
+    some = _draw_rows(points, _MOST_POINTS, generator)
+    activity = measure_activity(rbm, some, samples[:_MOST_POINTS])
+    unit = rbm.units[0]
+    overlaps = measure_overlaps(unit, some, samples, generator)
+    means = compare_means(unit, points, samples)
+    correlations = compare_correlations(unit, some, samples[:_MOST_POINTS])
+    nearness = _measure_nearness(rbm, points, held_out, samples, generator)
+    levels = _likelihoods(rbm, points, held_out, policy, generator, n_threads)
+    idle = verdict.idle_units(activity)
+    findings = [
+        *verdict.judge_likelihood(levels[0], levels[1], "data"),
+        *verdict.judge_likelihood(levels[2], levels[3], "held-out points"),
+        *verdict.judge_overlaps(overlaps),
+        *verdict.judge_memory(memory),
+        *verdict.judge_means(means),
+        *verdict.judge_correlations(correlations, rbm.n_visible),
+        *verdict.judge_nearness(nearness),
+        *verdict.judge_idle(idle),
+    ]
+    return Diagnosis(
+        tuple(findings),
+        idle,
+        activity,
+        participation_ratio(rbm.weights),
+        overlaps,
+        memory,
+        means,
+        correlations,
+        nearness,
+        levels[0],
+        levels[2],
+        levels[1],
+        levels[3],
+        samples,
+    )
+
+
+def quick_diagnosis(
+    rbm: RBM, data: Any, chains: Any = None, *, log_likelihood: Estimate | None = None, rng: Rng = 0
+) -> tuple[Finding, ...]:
+    """The findings of `diagnose` that cost little: for the end of a training run, which has chains and a
+    likelihood already.
+
+    No chain is run and no ``ln Z`` is computed; the cost is that of two passes over at most 1000 points. It
+    looks for a log-likelihood below that of independent units, mirrored chains, means of the chains that
+    differ from those of the data, and idle hidden units, with the limits of `diagnose`.
+
+    Parameters
+    ----------
+    rbm : RBM
+        The machine.
+    data : array_like
+        The training points, ``(n_points, n_visible)``.
+    chains : array_like, optional
+        States of the persistent chains, at least 10; without them only the likelihood and the hidden units
+        are judged.
+    log_likelihood : Estimate, optional
+        Mean log-likelihood of the data, where it is known.
+    rng : int or numpy.random.Generator, default 0
+        Seed or generator of the choice of points.
+
+    Returns
+    -------
+    tuple of Finding
+        What is wrong, each with a remedy; empty if nothing was found.
+    """
+    points, _ = _check_data(as_rbm(rbm, "rbm"), data, None)
+    states = None if chains is None else _check_chains(rbm, chains)
+    if log_likelihood is not None and not isinstance(log_likelihood, Estimate):
+        raise ValueError(
+            f"`log_likelihood` must be an `Estimate`, as `pm.log_likelihood` returns it, got "
+            f"{shown(log_likelihood)}."
+        )
+    generator, unit = as_generator(rng), rbm.units[0]
+    some = _draw_rows(points, _QUICK_POINTS, generator)
+    found: list[Finding] = []
+    if log_likelihood is not None:
+        found += verdict.judge_likelihood(log_likelihood, measure_independent(rbm, points, None), "data")
+    if states is not None:
+        found += verdict.judge_overlaps(measure_overlaps(unit, some, states, generator))
+        found += verdict.judge_means(compare_means(unit, points, states), of="chains")
+    activity = measure_activity(rbm, some, some if states is None else states)
+    return (*found, *verdict.judge_idle(verdict.idle_units(activity)))
+
+
+def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+    points = rbm.visible.as_states(data, "data", rbm.n_visible)
+    if len(points) < FEWEST_CHAINS:
+        raise ValueError(
+            f"`data` must hold at least {FEWEST_CHAINS} points, from which errors can be told, got "
+            f"{len(points)}."
+        )
+    if validation is None:
+        return points, None
+    return points, rbm.visible.as_states(validation, "validation", rbm.n_visible)
+
+
+def _check_chains(rbm: RBM, chains: Any) -> FloatArray:
+    states = chains.visible if isinstance(chains, Chains) else chains
+    found = rbm.visible.as_states(states, "chains", rbm.n_visible)
+    if len(found) < FEWEST_CHAINS:
+        raise ValueError(
+            f"`chains` must hold at least {FEWEST_CHAINS} states, from which errors can be told, got "
+            f"{len(found)}. Leave it out to draw them."
+        )
+    return found
+
+
+def _run(
+    rbm: RBM,
+    starts: FloatArray | None,
+    n_chains: int,
+    n_steps: int,
+    rng: np.random.Generator,
+    n_threads: int | None,
+    progress: Progress | None,
+) -> tuple[FloatArray, ChainMemory]:
+    """The last states of all chains, and the memory of those that are recorded, in their second half."""
+    if starts is None:
+        starts = np.asarray(rbm.visible.random_start((n_chains, rbm.n_visible), rng), np.float64)
+    layers, n_traced = layers_of(rbm), min(_TRACED, n_chains)
+    order = rng.permutation(n_chains)  # the traced ones are no special ones
+    traced = Chains.from_states(starts[order[:n_traced]], rng)
+    others = Chains.from_states(starts[order[n_traced:]], rng)
+    n_recorded = n_steps // 2
+    total = n_steps * n_chains
+    done = 0
+
+    def sweep(chains: Chains, n_sweeps: int) -> Chains:
+        nonlocal done
+        while n_sweeps > 0 and len(chains.visible):
+            count = min(n_sweeps, SWEEPS_AT_A_TIME)
+            chains = run_sweeps(layers, chains, count, n_threads=n_threads)
+            n_sweeps -= count
+            done += count * len(chains.visible)
+            if progress is not None:
+                progress(done / total)
+        return chains
+
+    others = sweep(others, n_steps)
+    traced = sweep(traced, n_steps - n_recorded)
+    traced, series, stride = record_chains(rbm, traced, n_recorded, n_threads)
+    if progress is not None:
+        progress(1.0)
+    samples = np.concatenate((traced.visible, others.visible)).astype(np.float64)
+    return samples, measure_memory(series, stride)
+
+
+def _draw_rows(points: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
+    """At most so many of the points, drawn at random."""
+    if len(points) <= most:
+        return points
+    return points[rng.choice(len(points), size=most, replace=False)]
+
+
+def _measure_nearness(
+    rbm: RBM,
+    points: FloatArray,
+    held_out: FloatArray | None,
+    samples: FloatArray,
+    rng: np.random.Generator,
+) -> Nearness:
+    unit, some = rbm.units[0], samples[:_MOST_NEAREST]
+    if held_out is not None:
+        return measure_nearness(unit, points, some, held_out=_draw_rows(held_out, _MOST_NEAREST, rng))
+    return measure_nearness(unit, points, some, rows=rng.permutation(len(points))[:_MOST_NEAREST])
+
+
+def _likelihoods(
+    rbm: RBM,
+    points: FloatArray,
+    held_out: FloatArray | None,
+    policy: LogZ | None,
+    rng: np.random.Generator,
+    n_threads: int | None,
+) -> tuple[Estimate | None, IndependentLevel | None, Estimate | None, IndependentLevel | None]:
+    """The log-likelihood and that of independent units, of the data and of the held-out points."""
+    if policy is None:
+        return None, None, None, None
+    log_z = policy(rbm, rng, means=points.mean(axis=0), n_threads=n_threads)
+    found: list[Any] = []
+    for states in (None, held_out):
+        if states is None and found:
+            found += [None, None]
+            continue
+        on = points if states is None else states
+        value = -float(np.mean(free_energies(rbm, on))) - log_z.value
+        found.append(Estimate(value, log_z.error, log_z.n_effective))
+        found.append(measure_independent(rbm, points, states))
+    return found[0], found[1], found[2], found[3]

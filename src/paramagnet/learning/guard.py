@@ -1,0 +1,230 @@
+"""The guard of sampled training: does the likelihood still rise, or have the chains lost the machine?
+
+Persistent chains can fall behind the machine that they should follow, and then its likelihood falls, update
+after update, while gradients look as usual. The guard looks at the likelihood itself. Every so many updates
+it measures the log-likelihood of some training points with a small mAIS from the means of the data (100
+chains and 100 temperatures, a few percent of the time), and compares it with the best that it has seen. It
+has failed if it lost more than a share of what the best one had gained over independent units; a second
+look with ten times the temperatures confirms it. Then the run goes back to that best machine, its learning
+rate is lowered from there on, and persistent chains start anew from points of the data.
+
+The interval follows from counts of rows that are multiplied, never from times, and random numbers from the
+seed of the run and the number of the update. So a resumed run repeats all of it bit for bit.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._arrays import shown
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
+from paramagnet.estimates import Estimate
+from paramagnet.layout import Layout
+from paramagnet.learning.gradients.base import Gradient, GradientState
+from paramagnet.learning.independent import level_of
+from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.moments import run_chains
+from paramagnet.learning.watch import Check, Kept, TrainingWarning, Watch
+from paramagnet.rbm import RBM
+from paramagnet.sampling.annealing import estimate_log_partition
+from paramagnet.sampling.chains import Chains
+from paramagnet.sampling.devices import KERNELS
+from paramagnet.units import FloatArray, Unit
+
+if TYPE_CHECKING:
+    from paramagnet.learning.state import TrainState
+    from paramagnet.sampling.torch_engine import TorchEngine
+
+MOST_POINTS = 1000  # training points that a check measures
+SHARE_OF_ROWS = 0.04  # of those that updates multiply, for checks
+FEWEST_UPDATES = 200  # from one check to the next
+LEAST_LOSS = 1.0  # nats per point: less is never a failure
+CLOSER_LOOK = 10  # times as many temperatures to confirm a failure
+RESTART_SWEEPS = 100  # of chains that start anew from the data
+_STREAM = 3  # of random numbers, for checks
+_ASSUMED_ROWS = 100  # chains of gradients that do not say how they sample
+
+logger = logging.getLogger("paramagnet.learning.training")
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A check, every few hundred updates, that training with sampled gradients has not failed.
+
+    Parameters
+    ----------
+    every : int, optional
+        Updates from one check to the next; None takes as many as keep all checks below 4 % of the work, at
+        least 200.
+    tolerance : float, default 0.33
+        The share of the best machine's gain over independent units that a machine may lose, above 0; losses
+        below one nat per point never count.
+    factor : float, default 0.7
+        What the learning rate is multiplied by after a failure, above 0 and below 1.
+    n_chains : int, default 100
+        Chains of the mAIS of a check.
+    n_temperatures : int, default 100
+        Temperatures of the mAIS of a check.
+    """
+
+    every: int | None = None
+    tolerance: float = 0.33
+    factor: float = 0.7
+    n_chains: int = 100
+    n_temperatures: int = 100
+
+    def __post_init__(self) -> None:
+        if self.every is not None:
+            as_count(self.every, "every", maximum=MOST_SWEEPS)
+        tolerance = float(as_positive(as_real(self.tolerance, "tolerance"), "tolerance"))
+        factor = as_real(self.factor, "factor")
+        if not 0.0 < factor < 1.0:
+            raise ValueError(f"`factor` must be above 0 and below 1, got {self.factor!r}.")
+        object.__setattr__(self, "tolerance", tolerance)
+        object.__setattr__(self, "factor", factor)
+        as_count(self.n_chains, "n_chains", minimum=2, maximum=MOST_CHAINS)
+        as_count(self.n_temperatures, "n_temperatures", minimum=2, maximum=MOST_CHAINS // CLOSER_LOOK)
+
+
+def as_guard(guard: Any, gradient: Gradient, earlier: TrainState | None) -> Guard | None:
+    """The guard of a run; None is on where chains persist, or as in the run that goes on, False is off."""
+    if isinstance(guard, Guard):
+        return guard
+    if guard is None and earlier is not None:
+        kept = None if earlier.watch is None else earlier.watch.guard
+        return None if kept is None else Guard(**kept)
+    if guard is not None and not isinstance(guard, (bool, np.bool_)):
+        raise ValueError(f"`guard` must be True, False, None or a `Guard`, got {shown(guard)}.")
+    if guard is None:
+        particles = gradient.particles()
+        restarts = particles is not None and particles.n_chains is None
+        return None if gradient.exact or restarts else Guard()
+    return Guard() if guard else None
+
+
+@dataclass(frozen=True, eq=False)
+class GuardedRun:
+    """The guard of one run: its settings, and what it measures with."""
+
+    settings: Guard
+    layout: Layout
+    points: npt.NDArray[Any]  # all of the data
+    gradient: Gradient
+    batch_size: int
+    engine: TorchEngine | None
+
+    @cached_property
+    def every(self) -> int:
+        """Updates from one check to the next."""
+        if self.settings.every is not None:
+            return self.settings.every
+        particles, chains, steps = self.gradient.particles(), _ASSUMED_ROWS, 1
+        if particles is not None:
+            chains, steps = particles.n_chains or self.batch_size, particles.n_steps
+        update = 2 * self.batch_size + chains * (2 + 2 * steps)  # rows that are multiplied by the weights
+        check = 2 * self.settings.n_chains * self.settings.n_temperatures + len(self.measured)
+        return max(FEWEST_UPDATES, -(-check // int(1 + SHARE_OF_ROWS * update)))
+
+    @cached_property
+    def measured(self) -> FloatArray:
+        """Some training points, evenly spread."""
+        count = min(len(self.points), MOST_POINTS)
+        chosen = np.linspace(0, len(self.points) - 1, count).round().astype(np.int64)
+        return np.asarray(self.points[chosen], dtype=np.float64)
+
+    @cached_property
+    def level(self) -> float:
+        """The log-likelihood of these points under independent units with the means of the data."""
+        return level_of(self.layout.visible, self.points, self.measured)
+
+    @cached_property
+    def start(self) -> str | FloatArray:
+        """Where mAIS starts: the means of the data, where units have biases for means."""
+        unit = self.layout.visible
+        if type(unit).field_of_mean is Unit.field_of_mean:
+            return "uniform"
+        return self.layout.visible.column_means(self.points)
+
+    def after(self, state: TrainState) -> TrainState:
+        """The state after an update, checked if it is time: the same, or one that went back."""
+        if state.update % self.every:
+            return state
+        watch = state.watch or Watch(guard=asdict(self.settings))
+        now = self.look(state, state.parameters, 1)
+        failed = False
+        if watch.sound is not None and self.lost(watch.sound, now):
+            now = self.look(state, state.parameters, CLOSER_LOOK)
+            sound = self.look(state, watch.sound.parameters, CLOSER_LOOK)
+            sound = replace(sound, update=watch.sound.update, epoch=watch.sound.epoch)
+            failed = self.lost(sound, now)
+            watch = replace(watch, sound=sound)
+        if watch.sound is None or now.value > watch.sound.value:
+            watch = replace(watch, sound=now)
+        rate_factor = watch.rate_factor * (self.settings.factor if failed else 1.0)
+        check = Check(state.update, now.value, now.error, rate_factor, failed)
+        watch = replace(watch, rate_factor=rate_factor, checks=(*watch.checks, check))
+        watch = replace(watch, guard=asdict(self.settings))
+        if not failed:
+            return replace(state, watch=watch)
+        assert watch.sound is not None
+        text = describe_failure(check, watch.sound)
+        logger.warning(text)
+        warnings.warn(text, TrainingWarning, stacklevel=2)
+        kept = self.restarted(state, watch.sound.parameters)
+        return replace(state, parameters=watch.sound.parameters, gradient_state=kept, watch=watch)
+
+    def look(self, state: TrainState, parameters: FloatArray, closeness: int) -> Kept:
+        """The log-likelihood of a machine, by as many times the temperatures of a check."""
+        rbm = self.layout.machine(parameters)
+        log_z = self.log_partition(state, rbm, closeness)
+        value = -mean_free_energy(rbm, self.measured) - log_z.value
+        return Kept(parameters, state.update, state.epoch, value, log_z.value, log_z.error)
+
+    def log_partition(self, state: TrainState, rbm: RBM, closeness: int) -> Estimate:
+        """A small estimate of ``ln Z``."""
+        kept = state.gradient_state
+        seed = kept.seed if isinstance(kept, Chains) else state.rng_state["state"]["inc"]
+        return estimate_log_partition(
+            rbm,
+            n_samples=self.settings.n_chains,
+            n_temperatures=closeness * self.settings.n_temperatures,
+            start=self.start,
+            device=KERNELS if self.engine is None else self.engine.name,
+            rng=np.random.default_rng([seed, state.update, _STREAM, closeness]),
+            n_threads=self.gradient.n_threads,
+        )
+
+    def lost(self, sound: Kept, now: Kept) -> bool:
+        """Whether a machine has lost too much of what the best one had gained; NaN counts as a loss."""
+        gained = max(0.0, sound.value - self.level)
+        return not now.value >= sound.value - max(LEAST_LOSS, self.settings.tolerance * gained)
+
+    def restarted(self, state: TrainState, parameters: FloatArray) -> GradientState | None:
+        """Persistent chains anew from points of the data; the state of any other gradient as it is."""
+        chains = state.gradient_state
+        if not isinstance(chains, Chains) or not len(chains.visible):
+            return chains
+        rng = np.random.default_rng([chains.seed, state.update, _STREAM])
+        chosen = rng.integers(len(self.points), size=len(chains.visible))
+        fresh = Chains.at(self.points[chosen], chains.seed, chains.sweep)
+        return run_chains(
+            self.layout, parameters, fresh, RESTART_SWEEPS, self.gradient.n_threads, self.engine
+        )
+
+
+def describe_failure(check: Check, sound: Kept) -> str:
+    """A failure in words."""
+    return (
+        f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
+        f"per point, after {sound.value:.2f} at update {sound.update}, because the chains no longer followed "
+        f"the machine. The run goes on from that machine with {check.rate_factor:g} of its learning rate, "
+        "and its chains start anew from the data. A smaller or falling learning rate, or more sweeps before "
+        "each update, avoid this; `guard=False` turns the check off."
+    )

@@ -1,0 +1,99 @@
+"""Whether samples are copies of training points: distances to the nearest training point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet.learning.symptoms import chance_of_more, share_variance
+from paramagnet.units import FloatArray, Unit
+
+NEAR_SHARE = 0.05  # share of reference points that are nearest to the training points
+_BLOCK = 1 << 24  # distances in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """How near samples and reference points are to their nearest training point.
+
+    Attributes
+    ----------
+    samples, reference : ndarray
+        Distances: for units of two values the number of units that differ, else the Euclidean distance.
+    held_out : bool
+        Whether the reference points were held out; else they are training points, and their distances are
+        those to the nearest other one.
+    limit : float
+        The distance that 5 % of the reference points, or a few more where distances are equal, do not exceed.
+    share : float
+        Share of samples that do not exceed it, less that of the reference points.
+    error : float
+        Its standard error.
+    p_value : float
+        Probability of at least this share if samples and reference points had the same distribution.
+    """
+
+    samples: FloatArray
+    reference: FloatArray
+    held_out: bool
+    limit: float
+    share: float
+    error: float
+    p_value: float
+
+
+def measure_nearness(
+    unit: Unit,
+    points: FloatArray,
+    samples: FloatArray,
+    *,
+    held_out: FloatArray | None = None,
+    rows: npt.NDArray[np.intp] | None = None,
+) -> Nearness:
+    """Distances to the nearest of ``points``, of samples and of the points ``held_out``; or, for None, of the
+    training points in these ``rows`` to their nearest other ones.
+    """
+    of_samples = nearest_distances(unit, samples, points)
+    if held_out is not None:
+        of_reference = nearest_distances(unit, held_out, points)
+    else:
+        of_reference = nearest_distances(unit, points[rows], points, itself=rows)
+    limit = float(np.quantile(of_reference, NEAR_SHARE, method="inverted_cdf"))
+    n_samples, n_reference = int(np.sum(of_samples <= limit)), int(np.sum(of_reference <= limit))
+    shares = n_samples / len(of_samples), n_reference / len(of_reference)
+    error = math.sqrt(
+        share_variance(shares[0], len(of_samples)) + share_variance(shares[1], len(of_reference))
+    )
+    p_value = chance_of_more(n_samples, len(of_samples), n_reference, len(of_reference))
+    return Nearness(
+        of_samples, of_reference, held_out is not None, limit, shares[0] - shares[1], error, p_value
+    )
+
+
+def nearest_distances(
+    unit: Unit, states: FloatArray, points: FloatArray, itself: npt.NDArray[np.intp] | None = None
+) -> FloatArray:
+    """The distance of every state to the nearest of the points; ``itself`` are the numbers of the states
+    among the points, which do not count.
+    """
+    two_values = unit.values is not None and len(unit.values) == 2
+    scale = 1.0 / (unit.values[1] - unit.values[0]) if two_values and unit.values is not None else 1.0
+    # Products of numbers of two values are exact in float32; others would lose the digits of small distances.
+    dtype = np.float32 if two_values else np.float64
+    origin = points.mean(axis=0) if not two_values else points.min(axis=0)
+    base = (scale * (points - origin)).astype(dtype)
+    queries = (scale * (states - origin)).astype(dtype)
+    squares = np.einsum("ki,ki->k", base, base)
+    found = np.empty(len(queries))
+    size = max(1, _BLOCK // len(base))
+    for start in range(0, len(queries), size):
+        block = queries[start : start + size]
+        distances = squares - 2.0 * (block @ base.T) + np.einsum("ki,ki->k", block, block)[:, None]
+        if itself is not None:
+            distances[np.arange(len(block)), itself[start : start + size]] = np.inf
+        found[start : start + size] = distances.min(axis=1)
+    found = np.maximum(found, 0.0)
+    return np.rint(found) if two_values else np.sqrt(found)

@@ -1,0 +1,110 @@
+"""What a run decides about itself, as part of its state: lowered rates, the best machine, the planned length.
+
+All of it is written to checkpoints, so that a resumed run repeats every decision bit for bit. Runs that
+decide nothing have none, and their checkpoints stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from paramagnet.units import FloatArray
+
+_PREFIX = "watch."  # of the names of the arrays in a checkpoint
+_MACHINES = ("sound", "best", "reference")
+
+
+class TrainingWarning(UserWarning):
+    """Training went wrong, or its result is worse than what was there before; the text names the remedy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A machine that a run had: its parameters, and its log-likelihood ``value`` in nats per point.
+
+    ``log_z`` is the ``ln Z`` that the value rests on, ``error`` the standard error of both.
+    """
+
+    parameters: FloatArray
+    update: int
+    epoch: int
+    value: float
+    log_z: float
+    error: float
+
+    def facts(self) -> dict[str, float]:
+        """All but the parameters."""
+        names = ("update", "epoch", "value", "log_z", "error")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of the guard: the log-likelihood of training points with its error, the factor on the
+    learning rate from then on, and whether the machine had failed.
+    """
+
+    update: int
+    log_likelihood: float
+    error: float
+    rate_factor: float
+    failed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """The decisions of a run.
+
+    ``n_updates`` and ``epochs`` are the planned length, where a schedule or a budget in seconds needed it;
+    ``guard`` are the settings of the guard, ``rate_factor`` is its factor on the learning rate, ``checks``
+    are its checks and ``sound`` is the best machine that it saw. ``best`` is the machine with the best
+    measurement, ``reference`` the one that early stopping compares with, ``n_misses`` the number of
+    measurements since then, and ``stopped`` says that there were too many.
+    """
+
+    n_updates: int | None = None
+    epochs: int | None = None
+    guard: Mapping[str, Any] | None = None
+    rate_factor: float = 1.0
+    checks: tuple[Check, ...] = ()
+    sound: Kept | None = None
+    best: Kept | None = None
+    reference: Kept | None = None
+    n_misses: int = 0
+    stopped: bool = False
+
+    def pack(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """Arrays and JSON for a checkpoint."""
+        arrays, facts = {}, {name: getattr(self, name) for name in ("n_updates", "epochs", "rate_factor")}
+        facts |= {"n_misses": self.n_misses, "stopped": self.stopped}
+        facts["guard"] = None if self.guard is None else dict(self.guard)
+        for name in _MACHINES:
+            kept: Kept | None = getattr(self, name)
+            if kept is not None:
+                arrays[_PREFIX + name], facts[name] = kept.parameters, kept.facts()
+        if self.checks:
+            rows = [astuple(check) for check in self.checks]
+            arrays[f"{_PREFIX}checks"] = np.array(rows, dtype=np.float64)
+        return arrays, facts
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, FloatArray], facts: Mapping[str, Any], size: int) -> Watch:
+        """The reverse of `pack`, for machines of ``size`` parameters."""
+        machines: dict[str, Any] = {}
+        for name in _MACHINES:
+            if name in facts:
+                parameters = arrays[_PREFIX + name]
+                if parameters.shape != (size,) or not np.isfinite(parameters).all():
+                    raise ValueError(f"the machine {name!r} must have {size} finite numbers")
+                parameters.setflags(write=False)
+                machines[name] = Kept(parameters, **facts[name])
+        checks = tuple(
+            Check(int(row[0]), float(row[1]), float(row[2]), float(row[3]), bool(row[4]))
+            for row in arrays.get(f"{_PREFIX}checks", ())
+        )
+        plain = {name: facts[name] for name in facts if name not in _MACHINES}
+        return cls(**plain, checks=checks, **machines)

@@ -1,0 +1,225 @@
+"""What a diagnosis measures, against slow oracles and symmetries."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import paramagnet as pm
+from conftest import make_machine, states_of
+from paramagnet.learning.autocorrelation import leading_directions, measure_memory, record_chains
+from paramagnet.learning.nearness import measure_nearness, nearest_distances
+from paramagnet.learning.symptoms import (
+    chance_of_more,
+    compare_correlations,
+    compare_means,
+    measure_activity,
+    measure_independent,
+    measure_overlaps,
+    participation_ratio,
+)
+from paramagnet.sampling.chains import Chains
+
+
+def normal_chains(memory, n_records, n_chains, seed=0):
+    """Chains of normal numbers, each ``memory`` times the last one plus noise."""
+    rng = np.random.default_rng(seed)
+    values = np.empty((n_records, n_chains))
+    values[0] = rng.normal(size=n_chains)
+    for t in range(1, n_records):
+        values[t] = memory * values[t - 1] + math.sqrt(1.0 - memory**2) * rng.normal(size=n_chains)
+    return values
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.5, 0.9])
+def test_autocorrelation_time_of_normal_chains(memory):
+    values = normal_chains(memory, 1000, 200)
+    found = measure_memory({"x": values}).time
+    truth = (1.0 + memory) / (1.0 - memory)
+    assert abs(found.value - truth) < 4.0 * found.error + 0.01 * truth  # the window cuts exp(-5) of the sum
+    assert found.error < 0.05 * truth
+
+
+def test_its_error_is_the_scatter_of_repetitions():
+    found = [measure_memory({"x": normal_chains(0.8, 300, 100, seed)}).time for seed in range(40)]
+    scatter = np.std([time.value for time in found])
+    assert 0.6 < np.mean([time.error for time in found]) / scatter < 1.6
+
+
+def test_chains_that_stay_in_their_mode_are_slow():
+    rng = np.random.default_rng(0)
+    modes = np.repeat(rng.choice([-3.0, 3.0], size=(1, 100)), 400, axis=0) + rng.normal(size=(400, 100))
+    memory = measure_memory({"x": modes})
+    assert memory.slow
+    assert memory.time.value > 0.8 * 400
+    of_each_chain = modes - modes.mean(axis=0)  # the planted mistake: chains with means of their own
+    assert not measure_memory({"x": of_each_chain}).slow
+    assert not measure_memory({"x": np.ones((400, 100))}).slow  # nothing that varies
+
+
+def test_autocorrelation_time_of_a_machine_is_that_of_its_transition_matrix():
+    rbm = make_machine("spin", "bit", 3, 2, scale=1.2)
+    states, hidden = states_of(pm.SPIN, 3), states_of(pm.BIT, 2)
+    joint = np.exp(-rbm.energy(states[:, None], hidden[None]))
+    to_hidden = joint / joint.sum(axis=1, keepdims=True)
+    step = to_hidden @ (joint / joint.sum(axis=0)).T
+    weights = joint.sum(axis=1) / joint.sum()
+    np.testing.assert_allclose(weights @ step, weights, atol=1e-14)
+    direction = np.linalg.svd(rbm.weights)[0][:, 0]
+    exact = {}
+    for name, values in (
+        ("free energy", rbm.free_energy(states)),
+        ("projection on singular vector 1", states @ direction),
+    ):
+        x = values - weights @ values
+        rest = step - np.outer(np.ones(8), weights)  # without the stationary part
+        summed = np.linalg.solve(np.eye(8) - rest, rest @ x)
+        exact[name] = 1.0 + 2.0 * float((weights * x) @ summed / ((weights * x) @ x))
+    rng = np.random.default_rng(1)
+    start = states[rng.choice(8, size=400, p=weights)]
+    chains, series, stride = record_chains(rbm, Chains.from_states(start, rng), 600, 1)
+    assert stride == 1
+    assert chains.sweep == 600
+    np.testing.assert_allclose(series["free energy"][-1], rbm.free_energy(chains.visible), rtol=1e-5)
+    for name, truth in exact.items():
+        found = measure_memory({name: series[name]}).time
+        assert abs(found.value - truth) < 4.0 * found.error + 0.01 * truth, name
+
+
+def test_leading_directions_are_singular_vectors():
+    weights = np.random.default_rng(0).normal(size=(12, 7)) * np.linspace(3.0, 0.1, 7)
+    left = np.linalg.svd(weights)[0][:, :2]
+    found = leading_directions(weights)
+    assert found.shape == (12, 4)
+    np.testing.assert_allclose(np.abs(np.sum(found[:, :2] * left, axis=0)), 1.0, atol=1e-6)
+    assert leading_directions(np.ones((3, 1))).shape == (3, 1)
+    assert np.isfinite(leading_directions(np.zeros((3, 2)))).all()
+
+
+def test_participation_ratio():
+    weights = np.random.default_rng(0).normal(size=(9, 6))
+    squares = np.linalg.svd(weights)[1] ** 2
+    expected = squares.sum() ** 2 / (squares**2).sum()
+    for same in (weights, weights.T, 1e200 * weights, weights[::-1, [3, 1, 0, 2, 5, 4]]):
+        assert participation_ratio(same) == pytest.approx(expected, rel=1e-12)
+    assert participation_ratio(np.ones((5, 4))) == pytest.approx(1.0)
+    assert participation_ratio(np.eye(5)) == pytest.approx(5.0)
+    assert participation_ratio(np.zeros((5, 4))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("visible", "hidden"), [("spin", "bit"), ("bit", "spin"), ("spin", "gaussian(0.3)"), ("gaussian", "bit")]
+)
+def test_activity_against_machines_without_the_unit(visible, hidden):
+    rbm = make_machine(visible, hidden, 4, 3)
+    data, samples = pm.sample_exact(rbm, 200, rng=1), pm.sample_exact(rbm, 40_000, rng=2)
+    found = measure_activity(rbm, data, samples)
+    means = rbm.mean_h_given_v(data)
+    np.testing.assert_allclose(found.variation, means.std(axis=0) / rbm.hidden.spread, rtol=1e-9)
+    for j in range(3):
+        others = [k for k in range(3) if k != j]
+        bias = rbm.visible_bias + rbm.weights[:, j] * means[:, j].mean()
+        without = pm.RBM(rbm.weights[:, others], bias, rbm.hidden_bias[others], visible, hidden)
+        loss = pm.log_likelihood(rbm, data).value - pm.log_likelihood(without, data).value
+        assert found.loss[j] == pytest.approx(loss, abs=0.02 + 0.05 * abs(loss))
+
+
+def test_mirrored_samples_do_not_hide_idle_units():
+    # Constant on the data, of the other sign in half of the samples: biases in its place would even gain.
+    rbm = pm.RBM(np.full((6, 1), 1.5), 0.0, 0.0, "spin", "spin")
+    data = np.where(np.random.default_rng(0).random((300, 6)) < 0.97, 1.0, -1.0)
+    samples = pm.sample_exact(rbm, 500, rng=1)
+    assert 0.4 < np.mean(samples.sum(axis=1) < 0.0) < 0.6
+    found = measure_activity(rbm, data, samples)
+    assert found.variation[0] < 0.05
+    assert found.loss[0] == pytest.approx(-math.log(2.0), abs=0.2)
+
+
+def test_moments_and_overlaps_do_not_depend_on_the_names_of_values():
+    rbm = make_machine("spin", "bit", 6, 3, scale=0.8)
+    points, samples = pm.sample_exact(rbm, 150, rng=1), pm.sample_exact(rbm, 120, rng=2)
+    bits = [(states + 1.0) / 2.0 for states in (points, samples)]
+    for compare in (compare_means, compare_correlations):
+        one, other = compare(pm.SPIN, points, samples), compare(pm.BIT, *bits)
+        np.testing.assert_allclose(one.beyond, other.beyond, atol=1e-12)
+    one = measure_overlaps(pm.SPIN, points, samples, np.random.default_rng(0))
+    other = measure_overlaps(pm.BIT, *bits, np.random.default_rng(0))
+    flipped = measure_overlaps(pm.SPIN, -points, -samples, np.random.default_rng(0))
+    for same in (other, flipped):
+        np.testing.assert_allclose(one.chains, same.chains, atol=1e-12)
+        assert (one.share, one.p_value) == (same.share, same.p_value)
+    assert one.data.mean() == pytest.approx(1.0)
+
+
+def test_moments_against_loops():
+    rng = np.random.default_rng(0)
+    points, samples = rng.normal(size=(40, 3)), rng.normal(size=(30, 3)) + 0.5
+    means, pairs = (
+        compare_means(pm.GAUSSIAN, points, samples),
+        compare_correlations(pm.GAUSSIAN, points, samples),
+    )
+    np.testing.assert_allclose(means.samples, samples.mean(axis=0))
+    expected = [np.cov(points.T, ddof=0)[i, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    np.testing.assert_allclose(pairs.data, expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
+def test_moments_of_equal_sources_differ_by_chance(share):
+    # Rare values, seen by few points, must not be taken for impossible.
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        points, samples = ((rng.random((n, 30)) < share).astype(float) for n in (1000, 100))
+        alarms += compare_means(pm.BIT, points, samples).count(0.0) > 0
+        alarms += compare_correlations(pm.BIT, points, samples).count(0.1) > 0
+    assert alarms <= 1
+
+
+def test_shares_are_compared_by_fishers_test():
+    from scipy.stats import fisher_exact
+
+    for table in ((3, 10, 5, 40), (0, 10, 0, 10), (10, 10, 0, 10), (7, 30, 1, 500)):
+        found, of, others, of_others = table
+        counts = [[found, of - found], [others, of_others - others]]
+        truth = fisher_exact(counts, alternative="greater").pvalue
+        assert chance_of_more(*table) == pytest.approx(truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("unit", [pm.SPIN, pm.BIT, pm.GAUSSIAN])
+def test_nearest_points_against_loops(unit):
+    rng = np.random.default_rng(0)
+    points = unit.draw(np.zeros((50, 9)), rng)
+    points[7] = points[31]  # a point that is there twice
+    states = unit.draw(np.zeros((20, 9)), rng)
+
+    def distance(a, b):
+        return np.sum(a != b) if unit.values else np.sqrt(np.sum((a - b) ** 2))
+
+    expected = [min(distance(v, p) for p in points) for v in states]
+    np.testing.assert_allclose(nearest_distances(unit, states, points), expected, atol=1e-7)
+    others = [min(distance(points[k], points[j]) for j in range(50) if j != k) for k in range(50)]
+    found = nearest_distances(unit, points, points, itself=np.arange(50))
+    np.testing.assert_allclose(found, others, atol=1e-6)
+    assert found[7] < 1e-6
+    near = measure_nearness(unit, points, points, held_out=states)
+    assert near.share > 0.5  # the training points themselves as samples
+    assert near.p_value < 1e-6
+
+
+@pytest.mark.parametrize("visible", ["bit", "spin", "gaussian(0.5)"])
+def test_level_of_independent_units(visible):
+    rbm = make_machine(visible, "bit", 5, 3)
+    data = pm.sample_exact(rbm, 4000, rng=0)
+    level = measure_independent(rbm, data, None)
+    if visible == "gaussian(0.5)":
+        expected = np.sum(-0.5 * data.var(axis=0) / 0.5 - 0.5 * np.log(2.0 * np.pi * 0.5))
+    else:
+        share = (data == rbm.visible.values[1]).mean(axis=0)
+        expected = np.sum(share * np.log(share) + (1.0 - share) * np.log(1.0 - share))
+    assert level.value == pytest.approx(expected, abs=1e-5)
+    free = pm.RBM(np.zeros((5, 1)), rbm.visible.bias_from(data), 0.0, visible, "bit")
+    assert level.value == pytest.approx(pm.log_likelihood(free, data).value, abs=1e-10)
+    assert level.optimism == 5 / 8000
+    assert measure_independent(rbm, data, data[:10]).optimism == 0.0
