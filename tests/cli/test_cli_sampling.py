@@ -36,7 +36,8 @@ def run(*words, code=0):
     return result
 
 
-BASIC = ("train", "spins.npy", "--hidden-units", 3, "--out", "model.safetensors", "--seed", 1)
+RATE = ("--learning-rate", 0.001)  # a rate of one's own stays constant, for runs of any length
+BASIC = ("train", "spins.npy", "--hidden-units", 3, "--out", "model.safetensors", "--seed", 1, *RATE)
 
 
 def test_train_with_pcd_and_resume(folder):
@@ -68,7 +69,7 @@ def test_exact_and_pcd_exclude_each_other(folder):
 def test_evaluate_says_how(folder):
     exact = float(log_likelihood(RBM.load("small.safetensors"), np.load("spins.npy")))
     words = run("evaluate", "small.safetensors", "spins.npy").stdout
-    assert f"{exact:.6f} nats per point (40 points, exact)" in words
+    assert f"log-likelihood: {exact:.2f} +- 0.28 (40 points), ln Z exact, nats per point" in words
     assert "method: exact, because the sum over 2**4 states is affordable (about " in words
     for method in ("mais", "ais", "reverse-ais"):
         options = ("--method", method, "--samples", 400, "--temperatures", 50, "--seed", 1)
@@ -77,7 +78,8 @@ def test_evaluate_says_how(folder):
         assert answer["method"] == method
         assert answer["trusted"]
         words = run("evaluate", "small.safetensors", "spins.npy", *options).stdout
-        assert f"(40 points, {method}: 400 samples, 50 temperatures)" in words
+        assert f"({method}: 400 samples, 50 temperatures, " in words
+        assert "effective); trusted: yes" in words
         assert " +- " in words
         assert f"method: {method}, as asked for" in words
 

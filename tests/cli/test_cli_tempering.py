@@ -28,7 +28,9 @@ def run(*words, code=0):
 
 
 SAMPLE = ("sample", "machine.safetensors", "--n-samples", 30, "--steps", 20, "--seed", 1, "--out", "a.npy")
-TRAIN = ("train", "spins.npy", "--hidden-units", 3, "--seed", 1, "--batch-size", 20)
+TRAIN = (
+    "train", "spins.npy", "--hidden-units", 3, "--seed", 1, "--batch-size", 20, "--learning-rate", 0.001
+)  # fmt: skip
 
 
 def test_sample_by_tempering(folder):

@@ -129,3 +129,28 @@ def test_module_runs_and_knows_its_version():
             check=True,
         )
         assert "paramagnet" in done.stdout
+
+
+def test_beta_max_of_categorical_and_relu_units_says_which_edge():
+    sizes = ["--visible-units", "60", "--hidden-units", "40"]
+    values = json.loads(run(app, ["beta-max", *sizes, "--visible", "categorical(4)", "--json"]).output)
+    assert values["status"] == "maximum"
+    assert values["sigma"] == pytest.approx(pm.weight_std(60, 40, visible="categorical(4)"))
+    result = run(app, ["beta-max", *sizes, "--visible", "categorical(4)", "--hidden", "spin"])
+    assert "the stability edge of the centred machine" in words_of(result)
+    result = run(app, ["beta-max", *sizes, "--hidden", "relu"])
+    assert "single ReLU units grow without bound" in words_of(result)
+
+
+def test_beta_max_checks_centred_machines():
+    sizes = ["--visible-units", "12", "--hidden-units", "18", "--hidden", "relu"]
+    result = run(app, ["beta-max", *sizes, "--check"])
+    assert "centred random machines" in words_of(result)
+    assert "1.3333" in result.output
+
+
+def test_schemes_of_relu_units():
+    sizes = ["--visible-units", "30", "--hidden-units", "60", "--hidden", "relu", "--json"]
+    reports = {report["name"]: report for report in json.loads(run(app, ["schemes", *sizes]).output)}
+    assert reports["layer-correlation"]["to_ours"] == pytest.approx(1.0)
+    assert reports["he"]["phase"] == "unknown"

@@ -52,7 +52,7 @@ def test_train_writes_a_machine_that_evaluate_reads(folder):
     assert answer["log_likelihood"] == pytest.approx(exact, abs=1e-12)
     assert (answer["error"], answer["n_points"]) == (0.0, 40)
     words = run("evaluate", "model.safetensors", "spins.npy").stdout
-    assert f"{exact:.6f} nats per point (40 points, exact)" in words
+    assert f"log-likelihood: {exact:.3f} +- 0.072 (40 points), ln Z exact, nats per point" in words
     assert f"{exact:.4f}" in result.stdout
 
 
@@ -83,6 +83,56 @@ def test_centred_learning(folder):
         run(*BASIC[:5], 9, *BASIC[6:], "--resume")
 
 
+def test_weights_of_points(folder):
+    counts = np.arange(40) % 4
+    np.save("weights.npy", counts)
+    np.savetxt("weights.csv", counts, fmt="%d")
+    np.savetxt("named.csv", counts[:10] + 1, fmt="%d", header="weight", comments="")
+    np.save("again.npy", np.repeat(np.load("spins.npy"), counts, axis=0))
+    options = ("--exact", "--visible-bias", "data", "--centred", "--force")
+    machines = []
+    for words in (("--sample-weight", "weights.npy"), ("--sample-weight", "weights.csv"), ()):
+        file = "spins.npy" if words else "again.npy"
+        run("train", file, *BASIC[2:], *options, *words)
+        machines.append(RBM.load("model.safetensors").weights)
+    np.testing.assert_array_equal(machines[0], machines[1])
+    np.testing.assert_allclose(machines[0], machines[2], atol=1e-12)
+    validation = ("--validation", "held_out.npy", "--validation-weight", "named.csv")
+    run(*BASIC, *options, "--sample-weight", "weights.npy", *validation)
+    state = load_checkpoint("model.checkpoint.safetensors")
+    wanted = log_likelihood(state.rbm, np.load("held_out.npy"), sample_weight=counts[:10] + 1)
+    assert state.records[-1].validation == pytest.approx(wanted.value, abs=1e-12)
+    more = (*BASIC[:5], 8, *BASIC[6:], "--exact", "--visible-bias", "data", "--centred", "--resume")
+    run(*more, "--sample-weight", "weights.csv")
+    with pytest.raises(ValueError, match="`--sample-weight` must be that of the run to go on with"):
+        run(*more)
+    with pytest.raises(
+        ValueError, match="must hold one column, the weight of each point, got an array of shape"
+    ):
+        run(*BASIC, *options, "--sample-weight", "spins.npy")
+    with pytest.raises(ValueError, match="`--sample-weight` must hold one number for each of the 40 points"):
+        run(*BASIC, *options, "--sample-weight", "named.csv")
+    with pytest.raises(
+        ValueError, match="`--validation-weight` must be left out where `--validation` is None"
+    ):
+        run(*BASIC, *options, "--validation-weight", "named.csv")
+
+
+def test_penalties(folder):
+    run(*BASIC, "--l1", 0.1, "--l1-group", 0.2, "--clip", 3)
+    settings = load_checkpoint("model.checkpoint.safetensors").settings
+    assert [settings[name] for name in ("l1", "l1_group", "clip")] == ["0.1", "0.2", "3.0"]
+    with pytest.raises(ValueError, match="`--l1` must be that of the run to go on with"):
+        run(*BASIC, "--l1-group", 0.2, "--clip", 3, "--resume")
+    for flag, rule in (
+        ("--l1", "zero or positive"),
+        ("--l1-group", "zero or positive"),
+        ("--clip", "positive"),
+    ):
+        with pytest.raises(ValueError, match=f"`{flag}` must be {rule}, got -1"):
+            run(*BASIC, flag, -1, "--force")
+
+
 def test_seeds_repeat_a_run(folder):
     machines = []
     for seed in (1, 1, 2):
@@ -99,7 +149,6 @@ def test_bits_given_to_spins_are_converted_with_a_word(folder):
     assert "bits.csv: 0/1 read as -1/1, spin units." in result.stderr
     assert np.array_equal(RBM.load("model.safetensors").weights, spins)
     result = run("evaluate", "model.safetensors", "bits.csv", "--json")
-    assert "bits.csv: 0/1 read as -1/1" in result.stderr
     assert json.loads(result.stdout)["n_points"] == 40
     result = run(*BASIC, "--visible", "bit", "--scheme", "xavier", "--force")
     assert "spins.npy: -1/1 read as 0/1, bit units." in result.stderr
@@ -108,7 +157,7 @@ def test_bits_given_to_spins_are_converted_with_a_word(folder):
 def test_a_label_column_is_left_out_aloud(folder):
     (folder / "named.csv").write_text("a,b,class\n1,-1,yes\n-1,1,no\n1,1,yes\n-1,-1,no\n")
     result = run("train", "named.csv", "--hidden-units", 2, "--epochs", 1, "--out", "named.safetensors")
-    assert "named.csv: column 3 holds labels and is left out." in result.stderr
+    assert "named.csv: class (column 3) holds labels and is left out; `--no-label` keeps it." in result.stderr
     assert RBM.load("named.safetensors").n_visible == 2
 
 
@@ -218,12 +267,15 @@ def test_a_learning_curve_is_drawn(folder):
         ((*BASIC, "--visible", "qubit"), "`--visible` must be a unit type"),
         ((*BASIC, "--hidden-units", 0), "`--hidden-units` must be a positive integer, got 0"),
         ((*BASIC, "--scheme", "magic"), "`--scheme` must be one of"),
-        ((*BASIC, "--validation", "nothing.npy"), "The file does not exist: nothing.npy"),
+        (
+            (*BASIC, "--validation", "nothing.npy"),
+            "`--validation` must be a file, or .*; there is no 'nothing.npy'",
+        ),
         (
             ("train", "reals.npy", *BASIC[2:]),
             "`reals.npy` must hold the values of spin units.*Binarize.*paramagnet data binarize",
         ),
-        (("train", "nothing.csv", *BASIC[2:]), "The file does not exist: nothing.csv"),
+        (("train", "nothing.csv", *BASIC[2:]), "`DATA` must be a file, or .*; there is no 'nothing.csv'"),
         (("evaluate", "spins.npy", "spins.npy"), "not a safetensors file"),
         (("evaluate", "other.safetensors", "spins.npy"), "`DATA` must have 2 columns"),
         (
@@ -285,3 +337,49 @@ def test_the_learning_rate_that_nobody_asked_for(folder):
         assert np.array_equal(result.rbm.visible_bias, rbm.visible_bias)
     *_, last = paramagnet.training_steps(start, points, epochs=1, rng=0)
     assert np.array_equal(last.rbm.weights, rbm.weights)
+
+
+SAMPLED = (*BASIC, "--pcd", "--chains", 10, "--steps", 1, "--n-relax", 5)
+
+
+def test_the_header_names_the_level_of_independent_units(folder):
+    result = run(*BASIC, "--validation", "held_out.npy")
+    level = paramagnet.independent_log_likelihood(np.load("spins.npy"))
+    assert f"independent units: {level:.4f} nats per point, validation " in result.stderr
+
+
+def test_the_flags_of_the_trainer_reach_the_library(folder):
+    run(
+        *SAMPLED,
+        "--batch-size",
+        10,
+        "--schedule",
+        "cosine(end=0.0001)",
+        "--learning-rate",
+        0.01,
+        "--no-guard",
+    )
+    state = load_checkpoint("model.checkpoint.safetensors")
+    assert "Schedule(kind='cosine', rate=0.01, end=0.0001, n_updates=20)" in state.settings["optimizer"]
+    assert "guard" not in state.settings
+    run(*SAMPLED, "--batch-size", 10, "--force")
+    state = load_checkpoint("model.checkpoint.safetensors")
+    assert "Schedule(kind='linear', rate=0.001, end=2e-05, n_updates=20)" in state.settings["optimizer"]
+    assert state.settings["guard"].startswith("Guard(")
+    run(*SAMPLED, "--batch-size", 10, "--resume", "--epochs", 7)  # the planned length stays
+    later = load_checkpoint("model.checkpoint.safetensors")
+    assert later.settings["optimizer"] == state.settings["optimizer"]
+    assert later.epoch == 7
+
+
+def test_a_budget_in_seconds_and_early_stopping(folder):
+    words = [word for word in BASIC if word not in ("--epochs", 5)]
+    run(*words, "--seconds", 0.2)
+    state = load_checkpoint("model.checkpoint.safetensors")
+    assert state.watch.epochs == state.epoch
+    with pytest.raises(ValueError, match="`--validation` must be given"):
+        run(*BASIC, "--force", "--early-stopping", 2)
+    run(*BASIC, "--force", "--early-stopping", 2, "--validation", "held_out.npy")
+    assert "early_stopping" in load_checkpoint("model.checkpoint.safetensors").settings
+    with pytest.raises(ValueError, match="`--schedule` must be"):
+        run(*BASIC, "--force", "--schedule", "fast")

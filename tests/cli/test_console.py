@@ -1,8 +1,6 @@
 """Messages on a terminal of 80 columns: broken between words, with commands and paths left whole."""
 
-import os
 import re
-import subprocess
 import sys
 from itertools import pairwise
 
@@ -12,6 +10,7 @@ import pytest
 from paramagnet.cli import console
 from paramagnet.cli.console import say, wrap
 from paramagnet.cli.flags import name_flags
+from terminals import on_terminal
 
 LONG = (
     "`n_hidden` must be a positive integer, got 0; a message that goes on for much longer than one line of "
@@ -88,35 +87,6 @@ def test_the_width_of_a_terminal(monkeypatch, columns, width):
 
     monkeypatch.setenv("COLUMNS", columns)
     assert console._terminal_width(Terminal()) == width
-
-
-def on_terminal(folder, *words, columns=80, **environment):
-    """What a command prints on a terminal, and its exit code."""
-    pty = pytest.importorskip("pty", reason="no terminals here")
-    import fcntl
-    import struct
-    import termios
-
-    terminal, inside = pty.openpty()
-    fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    variables = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | {"TERM": "dumb"}
-    variables |= environment
-    command = [sys.executable, "-m", "paramagnet", *words]
-    process = subprocess.Popen(
-        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=inside, stderr=inside
-    )
-    os.close(inside)
-    parts = []
-    while True:
-        try:
-            part = os.read(terminal, 65536)
-        except OSError:  # the end, on Linux
-            break
-        if not part:
-            break
-        parts.append(part)
-    os.close(terminal)
-    return b"".join(parts).decode().replace("\r\n", "\n"), process.wait()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no terminals here")

@@ -55,7 +55,9 @@ def test_first_order_transition_is_shown():
 
 
 def test_every_status_that_is_no_error_has_words():
-    shown = {"maximum", "transition"} | {name for name, (category, _) in _OBJECTIONS.items() if category}
+    shown = {"maximum", "transition", "edge (continuous)"} | {
+        name for name, (category, _) in _OBJECTIONS.items() if category
+    }
     assert set(_MEANING) == shown
 
 

@@ -1,6 +1,7 @@
 """Thresholds against an exact oracle and scikit-image; the binarizer, its file, and what it refuses."""
 
 import json
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -194,6 +195,36 @@ def test_median(values, threshold):
     assert set(np.unique(binarizer.apply(column + 10))) == {-1.0, 1.0}
 
 
+@pytest.mark.parametrize("method", ["otsu", "median"])
+@pytest.mark.parametrize("seed", range(20))
+def test_weights_of_points_are_repetitions(method, seed):
+    rng = np.random.default_rng(seed)
+    n_points = int(rng.integers(2, 12))
+    table = rng.integers(0, 6, (n_points, 7)) + 0.5 * rng.integers(0, 2)
+    table[0] = np.arange(7) * 1.5  # not a binary table
+    counts = rng.integers(0, 4, n_points)
+    counts[0] = 1
+    again = np.repeat(table, counts, axis=0)
+    if len(again) == 1:
+        again = np.repeat(again, 2, axis=0)
+        counts, table = np.array([1, 1]), again
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantDataWarning)
+        found = fit_binarizer(table, method, sample_weight=counts)
+        scaled = fit_binarizer(table, method, sample_weight=counts / 7.0)
+        wanted = fit_binarizer(again, method)
+    np.testing.assert_array_equal(found.thresholds, wanted.thresholds)
+    np.testing.assert_array_equal(scaled.thresholds, wanted.thresholds)
+
+
+def test_weights_that_do_not_fit_are_refused():
+    table = np.arange(12.0).reshape(4, 3)
+    with pytest.raises(ValueError, match="`sample_weight` must be left out where `per` is not 'feature'"):
+        fit_binarizer(table, per="all", sample_weight=np.ones(4))
+    with pytest.raises(ValueError, match="`sample_weight` must hold one number for each of the 4 points"):
+        fit_binarizer(table, sample_weight=np.ones(3))
+
+
 def test_fixed_threshold():
     binarizer = fit_binarizer([[0.2, 0.5], [0.7, 0.5]], 0.5, units="bit")
     assert binarizer.apply([[0.2, 0.5], [0.7, 0.5]]).tolist() == [[0, 0], [1, 0]]
@@ -337,6 +368,6 @@ def test_other_files_are_refused(tmp_path, content):
 def test_a_binarizer_of_other_units_works_but_has_no_file(tmp_path):
     binarizer = fit_binarizer(GREY, units=BinaryUnit("odd", 3.0, 4.0))
     assert set(np.unique(binarizer.apply(GREY))) == {3.0, 4.0}
-    with pytest.raises(ValueError, match=r"`units` must be 'spin', 'bit' .*to be saved, got BinaryUnit"):
+    with pytest.raises(ValueError, match=r"`units` must be 'spin', 'bit', .* to be saved, got BinaryUnit"):
         binarizer.save(tmp_path / "b.json")
     assert {SPIN.name, BIT.name} == {"spin", "bit"}

@@ -77,7 +77,7 @@ def test_info_of_files_with_gaps_and_oddities(folder):
     answer = json.loads(run("info", "gaps.csv", "--json").stdout)
     assert (answer["n_missing"], answer["constant"]) == (2, ["x0", "x1"])
     (folder / "labels.csv").write_text("3,1,2\n4,1,2\n")
-    assert json.loads(run("info", "labels.csv", "--label", "0", "--json").stdout)["classes"] == {
+    assert json.loads(run("info", "labels.csv", "--label", "1", "--json").stdout)["classes"] == {
         "3": 1,
         "4": 1,
     }
@@ -166,7 +166,9 @@ def test_fetch_checks_local_copies(folder, monkeypatch):
     text = run("fetch", "ulc", "--data-dir", folder).stdout
     assert f"training.csv: {len(content)} bytes, sha256 {digest[:8]}... is right, in {folder}" in text
     assert "nothing to download" in run("fetch", "toy").stdout
-    with pytest.raises(ValueError, match=r"`NAME` must be one of toy, drybean, .*got 'mnits'"):
+    with pytest.raises(
+        ValueError, match=r"`NAME` must be a data set of .*got 'mnits' \(did you mean 'mnist'"
+    ):
         run("fetch", "mnits")
 
 
@@ -203,17 +205,16 @@ def test_bad_requests_are_refused(folder, words, message):
     assert not (folder / "out.npy").exists()
 
 
-def test_hostile_files_give_one_line_and_no_traceback(folder):
+def test_hostile_files_give_words_and_no_traceback(folder):
     (folder / "a.csv").write_text("1,2\n3,1e400\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "paramagnet", "data", "info", "a.csv"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert (
-        done.stderr
-        == "paramagnet: The file must hold finite numbers, got '1e400' in line 2, column 2: a.csv.\n"
+    words = [sys.executable, "-m", "paramagnet", "data"]
+    done = subprocess.run([*words, "info", "a.csv"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "column 2 has cells that are no numbers: '1e400' in line 2, which is infinite" in done.stdout
+    done = subprocess.run([*words, "binarize", "a.csv", "b.npy"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "paramagnet: `IN` must have columns that can be units, found 1 of 2 that cannot be in a.csv:\n"
+        "  column 2: cells that are no numbers: '1e400' in line 2, which is infinite\n"
+        "Leave it out by `--drop 2`.\n"
     )

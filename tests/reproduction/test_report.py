@@ -312,7 +312,8 @@ def test_the_command(tmp_path, monkeypatch):
     (tmp_path / "results" / "findings.md").write_text("Nothing new.", encoding="utf-8")
     result = CliRunner().invoke(app, ["report", "--no-figures", "--tables", "tables"])
     assert result.exit_code == 0, result.output
-    assert "Table 6: 12 of 12 differences to beta_max agree with the paper's" in result.stdout
+    assert "      6           12     12\n" in result.stdout
+    assert "All 12 differences between a start and beta_max agree with the paper's" in result.stdout
     assert "Nothing new." in check_page((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == [
         "table6.csv", "table6.tex", "table6_held_out.csv", "table6_held_out.tex",

@@ -52,6 +52,19 @@ class _Commands(LazyGroup):
             "Draw independent visible states from a machine: exactly where affordable, "
             "else by Gibbs sampling.",
         ),
+        "diagnose": Listed(
+            "diagnose_command",
+            "diagnose",
+            "Look for what is wrong with a trained machine, and say what helps.",
+        ),
+        "score": Listed(
+            "score_command", "score", "Write the log-likelihood of each row of a table, in nats, to a .csv."
+        ),
+        "transform": Listed(
+            "transform_command",
+            "transform",
+            "Write the hidden features of each row of a table, the means of the hidden units, to a .csv.",
+        ),
         "compare": Listed(
             "compare_command",
             "compare",
@@ -78,6 +91,11 @@ class _Commands(LazyGroup):
             "Write a report: every table and figure of the paper that has records, and how far they agree.",
         ),
         "data": Listed("data_command", "app", "List, inspect, fetch and binarize data."),
+        "doctor": Listed(
+            "doctor_command",
+            "doctor",
+            "Say which versions, extras, data folders, threads and kernels are in use, and try them out.",
+        ),
     }
 
     def invoke(self, ctx: Any) -> Any:

@@ -12,6 +12,7 @@ import typer
 from paramagnet.cli.console import Bar, say
 
 if TYPE_CHECKING:
+    from paramagnet.centred_simulation import OverlapAverage
     from paramagnet.simulation import DisorderAverage
 
 _MEANING = {
@@ -21,14 +22,20 @@ _MEANING = {
     "rival": "the first maximum; a higher one lies at larger beta",
     "unstable": "replica symmetry is broken here: not to be trusted",
     "first-order": "a first-order transition: the bits switch on at once",
+    "edge (continuous)": "no maximum: the stability edge of the centred machine",
+    "edge (condensation)": "no maximum: the edge at which single ReLU units grow without bound",
 }
 
 
 def beta_max(
     visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    visible: Annotated[
+        str, typer.Option(help="Visible units: spin, bit, gaussian or categorical(q).")
+    ] = "spin",
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu or categorical(q).")
+    ] = "bit",
     visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
     check: Annotated[
@@ -51,9 +58,12 @@ def beta_max(
     for warning in caught:
         say(f"warning: {warning.message}", err=True)
     sigma = float(result.beta) / math.sqrt(n + m)
-    simulated = None
-    if check:
-        units = {"visible": visible, "hidden": hidden}
+    simulated = overlaps = None
+    units = {"visible": visible, "hidden": hidden}
+    centred = result.visible.width > 1 or result.status.startswith("edge (")
+    if check and centred:
+        overlaps = _simulate_overlaps(n, m, **units, hidden_bias=hidden_bias, rng=seed)
+    elif check:
         simulated = _simulate(n, m, **units, visible_bias=visible_bias, hidden_bias=hidden_bias, rng=seed)
     if as_json:
         values = {
@@ -66,7 +76,7 @@ def beta_max(
             "alpha": result.alpha,
             "beta_max": result.beta,
             "sigma": sigma,
-            "stability": result.stability,
+            "stability": _finite(result.stability),
             "curvature": _finite(result.curvature),
             "rival": _finite(result.rival),
             "status": result.status,
@@ -80,6 +90,9 @@ def beta_max(
                 "maximum_error": _finite(simulated.maximum_error),
                 **{name: getattr(simulated, name).tolist() for name in arrays},
             }
+        if overlaps is not None:
+            names = ("gain", "sigma", "value", "error", "theory", "n_draws")
+            values["overlaps"] = [{name: getattr(point, name) for name in names} for point in overlaps]
         typer.echo(json.dumps(values))
         return
     from rich.console import Console
@@ -96,6 +109,8 @@ def beta_max(
     Console().print(table)
     if simulated is not None:
         Console().print(_comparison(simulated))
+    if overlaps is not None:
+        Console().print(_overlap_table(overlaps))
 
 
 def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:
@@ -103,6 +118,30 @@ def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:
 
     with Bar("random machines") as bar:
         return simulate_layer_correlation(n, m, **options, progress=bar.show)
+
+
+def _simulate_overlaps(n: int, m: int, **options: Any) -> list[OverlapAverage]:
+    from paramagnet.centred_simulation import check_edge
+
+    with Bar("random machines") as bar:
+        return check_edge(n, m, **options, progress=bar.show)
+
+
+def _overlap_table(overlaps: list[OverlapAverage]) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("gain", "sigma", "theory", "simulation", "error"):
+        table.add_column(name, justify="right")
+    for point in overlaps:
+        numbers = f"{point.theory:.4f}", f"{point.value:.4f}", f"{point.error:.4f}"
+        table.add_row(f"{point.gain:.3g}", f"{point.sigma:.5g}", *numbers)
+    return Group(
+        f"\nSquared overlap of two chains in {overlaps[0].n_draws} centred random machines of these sizes,",
+        "over its value without weights; the theory for large layers is 1/(1 - gain):",
+        table,
+    )
 
 
 def _comparison(simulated: DisorderAverage) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,19 @@ import typer
 
 from paramagnet.cli.console import say
 from paramagnet.cli.interruptions import GO_ON, interruptible
+from paramagnet.cli.points_file import DataArgument, Header
+from paramagnet.cli.points_source import as_comparable
+from paramagnet.cli.suggestions import suggest_hidden_units
+from paramagnet.cli.table_options import (
+    CategoriesOption,
+    ColumnsOption,
+    DropOption,
+    LabelOption,
+    MissingOption,
+    NoLabel,
+    NumbersOption,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from paramagnet.sweeps.compare import InitializationComparison, Standing
@@ -20,10 +34,10 @@ _NOT_KEPT = "interrupted: the runs are lost; with `--out FOLDER` they are kept, 
 
 
 def compare(
-    data: Annotated[
-        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
-    ],
-    hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
+    data: DataArgument,
+    hidden_units: Annotated[
+        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+    ] = None,
     visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
     hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
@@ -44,6 +58,14 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the records, the table and the curves.")
     ] = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    label: LabelOption = None,
+    no_label: NoLabel = False,
+    missing: MissingOption = None,
+    numbers: NumbersOption = None,
+    categories: CategoriesOption = None,
+    header: Header = None,
 ) -> None:
     """Train from several initial scales and say which is best on these data, and how sure that is.
 
@@ -52,9 +74,17 @@ def compare(
     from paramagnet.sweeps.compare import compare_initializations
     from paramagnet.sweeps.groups import GAINS, RIVALS
 
-    with interruptible(lambda: GO_ON if out is not None else _NOT_KEPT):
+    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        interruptible(lambda: GO_ON if out is not None else _NOT_KEPT),
+    ):
+        source, n_visible = as_comparable(data, visible, options, out or Path(scratch))
+        if hidden_units is None:
+            hidden_units, reason = suggest_hidden_units(n_visible)
+            say(reason, err=True)
         comparison = compare_initializations(
-            data,
+            source,
             hidden_units,
             visible=visible,
             hidden=hidden,

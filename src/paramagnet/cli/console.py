@@ -69,6 +69,11 @@ def _terminal_width(stream: IO[str]) -> int | None:
     return columns if columns >= _NARROWEST else None
 
 
+def screen_width() -> int | None:
+    """The columns of the terminal that the output goes to; None if it goes to a file or a pipe."""
+    return _terminal_width(sys.stdout)
+
+
 def table_console() -> Console:
     """A console as wide as the terminal; in a file or a pipe as wide as the tables, not rich's 80 columns."""
     from rich.console import Console

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +11,25 @@ import typer
 
 from paramagnet.cli import data_text
 from paramagnet.cli.console import say
+from paramagnet.cli.data_tables import (
+    binarize_table,
+    is_preparation,
+    is_table,
+    needs_preparation,
+    print_columns,
+)
 from paramagnet.cli.flags import FlagGroup
 from paramagnet.cli.points_file import Header
+from paramagnet.cli.table_options import (
+    CategoriesOption,
+    ColumnsOption,
+    DropOption,
+    LabelOption,
+    MissingOption,
+    NoLabel,
+    TableOptions,
+    plain_warnings,
+)
 
 if TYPE_CHECKING:
     from paramagnet.data.datasets import Dataset
@@ -31,11 +45,6 @@ DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder with the files of a named set; else PARAMAGNET_DATA, else the cache."),
 ]
-LabelColumn = Annotated[
-    str | None,
-    typer.Option("--label", help="Column of the labels: its name, or its number from 0 (-1: last)."),
-]
-NoLabel = Annotated[bool, typer.Option("--no-label", help="All columns are data.")]
 Points = Annotated[int | None, typer.Option(help="Points to select at random; else as in the paper, or all.")]
 Method = Annotated[str, typer.Option(help="otsu, median, stochastic, or a number: the threshold.")]
 Per = Annotated[
@@ -74,15 +83,19 @@ def info(
         str | None, typer.Option(help="Binarize first: otsu, median, stochastic, or a threshold.")
     ] = None,
     per: Per = None,
-    label: LabelColumn = None,
+    label: LabelOption = None,
     no_label: NoLabel = False,
     header: Header = None,
     seed: Seed = None,
     data_dir: DataDir = None,
+    full: Annotated[bool, typer.Option("--full", help="List all columns of a wide table.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw feature means and, of images, samples.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what is in a data set: points, values, gaps, constant columns, duplicates, classes.
+
+    Of a table (.csv, .parquet, .arff) the columns are listed, each with its type, missing cells and different
+    values, and the command that learns it.
 
     A named set is binarized as in the paper. For binary data the command prints the lower and the upper bound
     of the log-likelihood of a machine that has learned them.
@@ -94,11 +107,16 @@ def info(
 
     if plot is not None:
         check_figure_path(plot)
+    if plot is None and binarize is None and points is None and is_table(name):
+        print_columns(
+            Path(name), _label_of(name, label, no_label, header), header, full=full, as_json=as_json
+        )
+        return
     content: Dataset | Table
     if name in SOURCES or binarize is not None or points is not None or not Path(name).exists():
         content = _load(name, points, binarize or "otsu", per, label, no_label, header, seed, data_dir)
     else:
-        content = read_table(name, label=_label(label, no_label), header=header)
+        content = read_table(name, label=_label_of(name, label, no_label, header), header=header)
     summary = summarize(content.data)
     if as_json:
         typer.echo(json.dumps(data_text.as_json(name, content, summary)))
@@ -120,7 +138,10 @@ def fetch(
     from paramagnet.data.sources import SOURCES
 
     if name not in SOURCES:
-        raise ValueError(f"`NAME` must be one of {', '.join(SOURCES)}, got {name!r}.")
+        from paramagnet._checks import near_names
+
+        near = near_names(name, [*SOURCES])
+        raise ValueError(f"`NAME` must be a data set of `paramagnet data list`, got {name!r}{near}.")
     source = SOURCES[name]
     if not source.files:
         typer.echo(f"{name}: nothing to download.")
@@ -141,8 +162,12 @@ def binarize(
     units: Units = "spin",
     points: Points = None,
     seed: Seed = None,
-    label: LabelColumn = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    label: LabelOption = None,
     no_label: NoLabel = False,
+    missing: MissingOption = None,
+    categories: CategoriesOption = None,
     header: Header = None,
     data_dir: DataDir = None,
     held_out: Annotated[Path | None, typer.Option(help="Where to write the points not selected.")] = None,
@@ -151,7 +176,11 @@ def binarize(
     ] = None,
     use: Annotated[Path | None, typer.Option(help="Take the thresholds from this file.")] = None,
 ) -> None:
-    """Make data binary and write them to a file."""
+    """Make data binary and write them to a file.
+
+    Of a table with text, True/False or missing cells every column becomes units, as `train` does it; --save
+    then keeps the rule for all columns.
+    """
     from paramagnet._files import writable_target
     from paramagnet.data.binarize import Binarizer
     from paramagnet.data.files import read_table
@@ -162,14 +191,21 @@ def binarize(
     for target in (out, held_out, save):
         if target is not None:
             writable_target(target)
+    options = TableOptions(columns, drop, label, no_label, missing, method, categories, header)
+    if (use is not None and is_preparation(use)) or (use is None and needs_preparation(source, options)):
+        for flag, value in (("--per", per), ("--points", points), ("--held-out", held_out)):
+            if value is not None:
+                raise ValueError(f"`{flag}` is for tables of numbers only; {source} has other columns.")
+        binarize_table(Path(source), out, options, units, save=save, use=use)
+        return
     if use is not None:
         if points is not None or held_out is not None or per is not None:
             raise ValueError(
                 "`--use` takes the rule from the file; leave out --points, --held-out and --per."
             )
         binarizer = Binarizer.load(use)
-        table = read_table(source, label=_label(label, no_label), header=header)
-        with _plain_warnings():
+        table = read_table(source, label=_label_of(source, label, no_label, header), header=header)
+        with plain_warnings():
             data = binarizer.apply(table.data, rng=seed)
         _write(out, data, table.feature_names, table.labels)
         say(
@@ -193,10 +229,16 @@ def binarize(
 # Between options and library
 
 
-def _label(label: str | None, no_label: bool) -> Label:
+def _label_of(name: str, label: str | None, no_label: bool, header: bool | None) -> Label:
+    """The column of the labels for the library, which counts from 0; here columns are counted from 1."""
     if no_label and label is not None:
         raise ValueError("`--label` and `--no-label` exclude each other.")
-    return False if no_label else label
+    if label is None or not label.lstrip("-").isdecimal() or not is_table(name):
+        return False if no_label else label
+    from paramagnet.data.columns import choose_columns, read_columns
+
+    table = read_columns(Path(name), header, (label,))
+    return choose_columns(label, table, "label")[0]
 
 
 def _load(
@@ -215,7 +257,7 @@ def _load(
     from paramagnet.data.table import as_number
 
     number = as_number(method)
-    with _plain_warnings():
+    with plain_warnings():
         return load_dataset(
             name,
             n_points=points,
@@ -223,21 +265,11 @@ def _load(
             binarize=method if number is None else number,
             rng=seed,
             per=per,
-            label=_label(label, no_label),
+            label=_label_of(name, label, no_label, header),
             header=header,
             data_dir=data_dir,
             progress=_bar(name),
         )
-
-
-@contextlib.contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Print each warning of the library as one line on stderr."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        say(f"warning: {warning.message}", err=True)
 
 
 def _bar(name: str) -> Any:

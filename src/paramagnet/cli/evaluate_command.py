@@ -10,31 +10,55 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paramagnet.cli.interruptions import AGAIN, interruptible
-from paramagnet.cli.points_file import Header, read_points
+from paramagnet.cli.points_file import DataArgument, Header
+from paramagnet.cli.points_source import load_measured
+from paramagnet.cli.table_options import (
+    ColumnsOption,
+    DropOption,
+    LabelOption,
+    MissingOption,
+    NoLabel,
+    NumbersOption,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from paramagnet.estimates import Estimate
+    from paramagnet.learning.evaluation import LogZ
+    from paramagnet.rbm import RBM
 
 
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
-    data: Annotated[
-        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
-    ],
+    data: DataArgument,
     method: Annotated[str, typer.Option(help="auto, exact, mais, ais or reverse-ais.")] = "auto",
     samples: Annotated[int, typer.Option(help="Chains, where ln Z is estimated.")] = 1000,
     temperatures: Annotated[int, typer.Option(help="Temperatures, where ln Z is estimated.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Seed of the estimate.")] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only the rows that `train --held-out` set aside.")
+    ] = False,
+    missing: MissingOption = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    label: LabelOption = None,
+    no_label: NoLabel = False,
+    numbers: NumbersOption = None,
     header: Header = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the log-likelihood of data under a machine, in nats per point.
 
-    It is exact where that takes at most ten minutes; else ln Z is estimated by mAIS, and the error is
-    printed.
+    It is printed with two errors: that of a mean over these points, and that of ln Z. ln Z is exact where
+    that takes at most ten minutes; else it is estimated by mAIS.
+
+    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales.
     """
-    from paramagnet._parallel import count_cores
-    from paramagnet.cli.console import Bar, say
+    import numpy as np
+
+    from paramagnet.cli.console import say
+    from paramagnet.cli.independent_level import independent_level
+    from paramagnet.cli.number_text import show_likelihood
     from paramagnet.exact.cost import SECONDS_ALLOWED
     from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.likelihood import log_likelihood
@@ -42,19 +66,31 @@ def evaluate(
 
     policy = LogZ(method, seconds=SECONDS_ALLOWED, n_samples=samples, n_temperatures=temperatures)
     rbm = RBM.load(model)
-    points = read_points(data, rbm.visible.name, header)
-    n_threads = count_cores()
-    method, why, _ = policy.choose(rbm, n_threads)
-    with interruptible(lambda: AGAIN):
-        with Bar("exact ln Z" if method == "exact" else f"ln Z by {method}") as bar:
-            log_z = replace(policy, method=method)(rbm, seed, n_threads=n_threads, progress=bar.show)
-        estimate = log_likelihood(rbm, points, log_partition=log_z)
+    options = TableOptions(columns, drop, label, no_label, missing, numbers, None, header)
+    source = load_measured(data, model, rbm.visible.name, options, held_out)
+    points = source.states
+    log_z, method, why = find_log_z(rbm, policy, seed)
+    estimate = log_likelihood(rbm, points, log_partition=log_z)
+    spread = -rbm.free_energy(points)
+    error = float(np.std(spread, ddof=1) / np.sqrt(len(points))) if len(points) > 1 else float("inf")
+    level = independent_level(points, rbm.visible, source.preparation)
     if as_json:
-        typer.echo(json.dumps(_record(estimate, log_z, method, why, len(points)), allow_nan=False))
+        record = _record(estimate, log_z, method, why, len(points))
+        record["points_error"] = error if error < float("inf") else None
+        record["independent"] = level[0]
+        typer.echo(json.dumps(record, allow_nan=False))
     else:
-        how = "exact" if method == "exact" else f"{method}: {samples} samples, {temperatures} temperatures"
-        say(f"log-likelihood: {show_estimate(estimate)} nats per point ({len(points)} points, {how})")
-        typer.echo(f"log Z: {show_estimate(log_z)}")
+        text = show_likelihood(estimate.value, error, len(points), estimate.error)
+        say(f"log-likelihood: {text}, nats per point")
+        if source.preparation is not None and rbm.visible.values is None:
+            shift = source.preparation.log_scale
+            say(f"  of the standardized columns; in your own units {estimate.value - shift:.2f}")
+        gain = estimate.value - level[0]
+        place = f"{abs(gain):.2f} {'above' if gain >= 0.0 else 'below'}"
+        say(f"independent units: {level[0]:.2f} ({level[1]}); the machine is {place}")
+        trusted = "yes" if estimate.trusted else "NO"
+        how = f"{method}: {samples} samples, {temperatures} temperatures, {log_z.n_effective:.3g} effective"
+        say(f"ln Z: {show_estimate(log_z)} ({'exact' if method == 'exact' else how}); trusted: {trusted}")
         say(f"method: {method}, {why}")
     if not estimate.trusted:
         say(
@@ -64,10 +100,26 @@ def evaluate(
         )
 
 
+def find_log_z(rbm: RBM, policy: LogZ, seed: int | None) -> tuple[Estimate, str, str]:
+    """ln Z of a machine, the method, and why it was chosen; a bar shows the progress."""
+    from paramagnet._parallel import count_cores
+    from paramagnet.cli.console import Bar
+
+    n_threads = count_cores()
+    method, why, _ = policy.choose(rbm, n_threads)
+    with interruptible(lambda: AGAIN), Bar("exact ln Z" if method == "exact" else f"ln Z by {method}") as bar:
+        log_z = replace(policy, method=method)(rbm, seed, n_threads=n_threads, progress=bar.show)
+    return log_z, method, why
+
+
 def show_estimate(estimate: Estimate) -> str:
-    """The value, with its error if it has one."""
-    error = f" +- {estimate.error:.2g}" if estimate.error > 0.0 else ""
-    return f"{estimate.value:.6f}{error}"
+    """The value, with its error if it has one and as many digits as that allows."""
+    from paramagnet.cli.number_text import decimals_of
+
+    if not estimate.error > 0.0:
+        return f"{estimate.value:.6f}"
+    decimals = decimals_of(estimate.error)
+    return f"{estimate.value:.{decimals}f} +- {estimate.error:.{decimals}f}"
 
 
 def _record(estimate: Estimate, log_z: Estimate, method: str, why: str, n_points: int) -> dict[str, object]:

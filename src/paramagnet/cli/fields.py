@@ -106,10 +106,15 @@ def make_gradient(text: str, given: dict[str, Any], **flags: Any) -> Gradient:
 
 
 def make_optimizer(
-    text: str, given: dict[str, Any], learning_rate: float | None, momentum: float
+    text: str,
+    given: dict[str, Any],
+    learning_rate: float | None,
+    momentum: float,
+    schedule: str | None = None,
 ) -> Optimizer:
-    """The optimizer of that name with its settings."""
+    """The optimizer of that name with its settings; ``schedule`` is the text of one, without its rate."""
     from paramagnet.learning.registries import OPTIMIZERS
+    from paramagnet.learning.schedule import read_schedule
 
     settings = OPTIMIZERS.settings(text, "--optimizer")
     own = {name: value for name, value in given.items() if name in settings}
@@ -118,7 +123,11 @@ def make_optimizer(
     if learning_rate is None and "learning_rate" in settings:
         default = settings["learning_rate"].default
         learning_rate = _RATE if default is inspect.Parameter.empty else None
-    return OPTIMIZERS.make(text, "--optimizer", own | _drop_none({"learning_rate": learning_rate}))
+    rate: Any = learning_rate
+    if schedule is not None and "learning_rate" in settings:
+        first = settings["learning_rate"].default if learning_rate is None else learning_rate
+        rate = read_schedule(schedule, "--schedule", first)
+    return OPTIMIZERS.make(text, "--optimizer", own | _drop_none({"learning_rate": rate}))
 
 
 def make_scheme(text: str, given: dict[str, Any]) -> Scheme:

@@ -20,11 +20,13 @@ _OPTIONS = {
     "evaluate": "evaluate_every",
     "binarize": "method",
     "name": "source",
+    "most_categories": "categories",
     "rng": "seed",
     "b": "visible_bias",
     "c": "hidden_bias",
 }
-_NAME = re.compile(r"`([a-z_]+)(=True|=False)?`")
+_NAME = re.compile(r"`([a-z_][a-z0-9_]*)(=True|=False|='[^`]*'|=\d+)?`")
+_QUOTE = "'"
 # The remedy for a doubtful header of a .csv in commands that have no flag for it.
 _CONVERT = "paramagnet data binarize IN OUT.npy"
 
@@ -40,7 +42,17 @@ class FlagGroup(TyperGroup):
         option = super().get_help_option(ctx)
         if option is not None:
             option.default = False
+            hide_type(option)
         return option
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command, whose help shows flags without a type: ``--json``, not ``--json <bool>``."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            for option in (*command.params, command.get_help_option(ctx)):
+                hide_type(option)
+            command.help = _join_lines(command.help)
+        return command
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -51,6 +63,19 @@ class FlagGroup(TyperGroup):
             if len(error.args) >= 1 and isinstance(error.args[0], str) and command is not None:
                 error.args = (name_flags(error.args[0], _flags_of(command)), *error.args[1:])
             raise
+
+
+def hide_type(option: Any) -> None:
+    """Let the help show an option that takes no value without a type."""
+    if getattr(option, "is_flag", False) and hasattr(option, "display_type_rich"):
+        option.display_type_rich = lambda ctx: None
+
+
+def _join_lines(text: str | None) -> str | None:
+    """A help text whose paragraphs are one line each, so that they are broken where the terminal ends."""
+    if text is None:
+        return None
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
 def _flags_of(command: Any) -> dict[str, str]:
@@ -79,8 +104,12 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
             flag = flags.get(f"{name}=False") or flags.get(f"no_{name}")
         if flag is None and name == "header" and value:
             flag = f"{_CONVERT} {'--header' if value == '=True' else '--no-header'}"
+        if flag is not None and value and value not in ("=True", "=False"):
+            return f"`{flag} {value[1:].strip(_QUOTE)}`"
         if flag is not None:
             return f"`{flag}`"
+        if name == "source":
+            return "The table" if match.start() == 0 else "the table"
         if name == "path" and message.startswith(" must be '", match.end()):
             return "`--path`"  # one of several texts: a setting of tempering, and no file
         if name == "path":

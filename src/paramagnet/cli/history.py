@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,13 +13,34 @@ import typer
 from paramagnet.cli.console import say
 
 if TYPE_CHECKING:
+    from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import Record
-    from paramagnet.learning.training import TrainResult
+    from paramagnet.units import FloatArray, Unit
 
 _MOST_ROWS = 12
 
 
-def as_epochs(at: str | None, every: int | None, epochs: int) -> int | list[int] | None:
+def print_level(points: FloatArray, visible: Unit, held_out: FloatArray | None) -> None:
+    """Say what independent units reach, so that nobody ends below it unaware."""
+    from paramagnet.learning.independent import level_of
+
+    line = f"independent units: {level_of(visible, points, points):.4f} nats per point"
+    if held_out is not None and held_out.shape[1] == points.shape[1]:
+        line += f", validation {level_of(visible, points, held_out):.4f}"
+    say(line, err=True)
+
+
+@contextmanager
+def quiet_training() -> Iterator[None]:
+    """Leave out the warnings of training: the command prints the notes of the result."""
+    from paramagnet.learning.watch import TrainingWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        yield
+
+
+def as_epochs(at: str | None, every: int | None, epochs: int | None) -> int | list[int] | None:
     """The epochs to measure at, from ``--evaluate-at`` or ``--evaluate-every``."""
     if at is None:
         return every
@@ -27,7 +51,7 @@ def as_epochs(at: str | None, every: int | None, epochs: int) -> int | list[int]
     except ValueError:
         raise ValueError(f"`--evaluate-at` must be epochs with commas between them, got {at!r}.") from None
     for epoch in chosen:
-        if not 0 <= epoch <= epochs:
+        if epoch < 0 or (epochs is not None and epoch > epochs):
             raise ValueError(f"`--evaluate-at` must be epochs from 0 to `--epochs` = {epochs}, got {epoch}.")
     return chosen
 
@@ -50,7 +74,7 @@ def print_history(result: TrainResult) -> None:
     line = f"log-likelihood after {last.epoch} epochs: {show_value(last)}{how} nats per point"
     if math.isfinite(last.validation):
         line += f", validation {last.validation:.4f}"
-    typer.echo(f"{line} ({result.state.seconds:.1f} s)")
+    say(f"{line} ({result.state.seconds:.1f} s)")
     doubtful = [str(record.epoch) for record in records if not record.trusted]
     if doubtful:
         say(

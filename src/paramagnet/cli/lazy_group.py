@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from paramagnet.cli.flags import FlagGroup
+from paramagnet.cli.flags import FlagGroup, hide_type
 
 
 class Listed(NamedTuple):
@@ -38,6 +38,8 @@ class LazyGroup(FlagGroup):
         """Print the help with the lines of the list; `TyperGroup` would import all commands for them."""
         placeholders = dict(self.commands.items())
         plain = TyperGroup(name=self.name, commands=placeholders, params=self.params, help=self.help)
+        for option in (*plain.params, plain.get_help_option(ctx)):
+            hide_type(option)
         plain.format_help(ctx, formatter)
 
 

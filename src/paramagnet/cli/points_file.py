@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 Header = Annotated[
     bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
 ]
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="A point per row: .csv, .npy, .npz, .parquet, .arff or idx; or a name of `data list`."
+    ),
+]
 
 
 def read_points(path: Path, units: str, header: bool | None = None) -> FloatArray:
@@ -37,6 +43,20 @@ def read_points(path: Path, units: str, header: bool | None = None) -> FloatArra
     if np.isnan(points).any():
         return points  # the library reports the error
     return as_levels(points, path, units)
+
+
+def read_weights(path: Path | None, header: bool | None = None) -> FloatArray | None:
+    """The weights of points in a file, one number for each; None where there is no file."""
+    from paramagnet.data.files import read_data
+
+    if path is None:
+        return None
+    weights = read_data(path, header=header)
+    if weights.ndim > 2 or (weights.ndim == 2 and 1 not in weights.shape):
+        raise ValueError(
+            f"`{path}` must hold one column, the weight of each point, got an array of shape {weights.shape}."
+        )
+    return weights.reshape(-1)
 
 
 def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:

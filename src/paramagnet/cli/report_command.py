@@ -80,11 +80,19 @@ def _has_matplotlib() -> bool:
 
 
 def _print_verdicts(records: Sequence[RunRecord]) -> None:
+    """A small table of how many differences agree with the paper's, and the verdict in a sentence."""
     from paramagnet.reproduction.report import judge_results
 
-    for verdict in judge_results(records):
-        if verdict.comparisons:
-            say(
-                f"Table {verdict.table.number}: {verdict.n_agreeing} of {len(verdict.comparisons)} "
-                "differences to beta_max agree with the paper's"
-            )
+    verdicts = [verdict for verdict in judge_results(records) if verdict.comparisons]
+    if not verdicts:
+        return
+    typer.echo(f"{'table':>7s}{'differences':>13s}{'agree':>7s}")
+    for verdict in verdicts:
+        typer.echo(f"{verdict.table.number:>7}{len(verdict.comparisons):13d}{verdict.n_agreeing:7d}")
+    agreeing = sum(verdict.n_agreeing for verdict in verdicts)
+    total = sum(len(verdict.comparisons) for verdict in verdicts)
+    share = "All" if agreeing == total else f"{agreeing} of"
+    say(
+        f"{share} {total} differences between a start and beta_max agree with the paper's within errors of "
+        "both."
+    )

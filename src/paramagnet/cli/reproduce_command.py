@@ -55,6 +55,7 @@ def reproduce(
 
     For data of your own, write a specification like those in the package's reproduction/specs.
     """
+    from paramagnet._checks import near_names
     from paramagnet.reproduction import plan
     from paramagnet.reproduction.paper_specs import paper_specs
 
@@ -63,9 +64,10 @@ def reproduce(
     if stages is None:
         known = paper_specs()
         if not what.endswith(".toml") and what not in known:
+            near = near_names(what, (*plan.PLANS, *known), most_listed=0)
             raise ValueError(
-                f"`WHAT` must be one of {', '.join(plan.PLANS)}, a specification ({', '.join(known)}), "
-                f"or the path of a .toml file, got {what!r}."
+                f"`WHAT` must be one of {', '.join(plan.PLANS)}, a specification of the paper's such as "
+                f"{known[0]}, or the path of a .toml file, got {what!r}{near}."
             )
         stages = (plan.Stage(what, "all"),)
     executor = make_executor(jobs, scheduler)

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paramagnet.cli.console import say
+from paramagnet.cli.csv_output import write_columns
 from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import as_levels
+from paramagnet.cli.points_source import read_machine_notes
 
 if TYPE_CHECKING:
+    from paramagnet.data.preparation import Preparation
     from paramagnet.rbm import RBM
     from paramagnet.units import FloatArray
 
@@ -55,11 +59,17 @@ def sample(
     ] = None,
     columns: Annotated[int | None, typer.Option(help="Images side by side; about a square of them.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draw.")] = None,
+    states: Annotated[
+        bool, typer.Option("--states", help="Write the values of units to a .csv, not the user's columns.")
+    ] = False,
 ) -> None:
     """Draw independent visible states from a machine: exactly where affordable, else by Gibbs sampling.
 
     Gibbs chains start at random; whether --steps are enough depends on the machine. For machines with several
     modes use --method tempering, or --method trajectory with machines or checkpoints of the training run.
+
+    A machine that was trained on a table writes such a table to a .csv, with the same columns; a number that
+    was cut at a threshold is the median of its side. --clamp takes such a table, too: missing cells are free.
 
     --out samples.png draws them as images, if the visible units fill a square or with --shape.
 
@@ -97,8 +107,9 @@ def sample(
         if given and method != "tempering":
             raise ValueError(f"`{flag}` needs `--method tempering`, got {method!r}.")
     rbm, n_threads = RBM.load(model), count_cores()
+    preparation, _ = read_machine_notes(model)
     image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
-    held = None if clamp is None else _read_clamp(clamp, rbm)
+    held = None if clamp is None else _read_clamp(clamp, rbm, preparation)
     n_samples = n_samples if n_samples is not None else _SAMPLES if held is None else _COMPLETIONS
     n_images = n_samples if held is None else len(held) * (n_samples + 1)
     if drawn and n_images > _MOST_IMAGES:
@@ -109,19 +120,25 @@ def sample(
     with interruptible(lambda: AGAIN):
         if method in ("auto", "exact") and clamp is None and _affordable(rbm, method, n_threads):
             with Bar("enumeration") as bar:
-                states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
+                drawn_states = sample_exact(rbm, n_samples, rng=seed, n_threads=n_threads, progress=bar.show)
             how = "exact samples"
         else:
             fixed = None if held is None else np.repeat(held, n_samples, axis=0)
             count = n_samples if fixed is None else len(fixed)
             options = {"path": scaled, "base": base, "trajectory": trajectory}
-            states, how = _draw_states(rbm, count, method, steps, fixed, seed, options)
+            drawn_states, how = _draw_states(rbm, count, method, steps, fixed, seed, options)
         if drawn:
-            _draw(out, states, held, image_shape, columns)
+            _draw(out, drawn_states, held, image_shape, columns)
+        elif preparation is not None and out.suffix.lower() == ".csv" and not states:
+            write_columns(out, preparation, drawn_states)
         else:
-            _write(out, states, whole=all(value.is_integer() for value in rbm.visible.values or (math.nan,)))
+            _write(
+                out,
+                drawn_states,
+                whole=all(value.is_integer() for value in rbm.visible.values or (math.nan,)),
+            )
     of_each = "" if held is None else f", {n_samples} for each of {len(held)} clamped rows"
-    typer.echo(f"{len(states)} {how}{of_each}: {out}")
+    say(f"{len(drawn_states)} {how}{of_each}: {out}")
 
 
 def _draw_states(
@@ -201,7 +218,11 @@ def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
     return method != "gibbs" and seconds <= SECONDS_ALLOWED
 
 
-def _read_clamp(path: Path, rbm: RBM) -> FloatArray:
+def _read_clamp(path: Path, rbm: RBM, preparation: Preparation | None) -> FloatArray:
+    if preparation is not None and path.suffix.lower() == ".csv":
+        from paramagnet.data.columns import read_columns
+
+        return preparation.encode_known(read_columns(path, None, preparation.column_names))
     return _read_states(path, rbm, "--clamp")
 
 

@@ -31,8 +31,12 @@ _NOTES = (
 def schemes(
     visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    visible: Annotated[
+        str, typer.Option(help="Visible units: spin, bit, gaussian or categorical(q).")
+    ] = "spin",
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu or categorical(q).")
+    ] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias.")] = 0.0,
     scheme: Annotated[
         list[str] | None,
@@ -118,11 +122,13 @@ def _describe(report: SchemeReport) -> str:
         return f"{report.phase}: chains freeze"
     if report.phase == "unknown":
         return "too strongly coupled for the theory"
+    edge = math.isnan(report.correlation) and report.phase == "replica symmetric"  # there is no maximum
     if report.name == "layer-correlation":
-        where = "at the maximum"
+        where = "at the edge of the centred machine" if edge else "at the maximum"
     elif report.to_ours < 0.3:
         where = "weakly coupled"
     else:
-        where = "near the maximum" if report.to_ours <= 1.5 else "past the maximum"
+        goal = "edge" if edge else "maximum"
+        where = f"near the {goal}" if report.to_ours <= 1.5 else f"past the {goal}"
     phase = "stable" if report.phase == "replica symmetric" else report.phase
     return f"{phase}, {where}"

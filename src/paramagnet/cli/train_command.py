@@ -18,14 +18,32 @@ from paramagnet.cli.fields import (
     make_scheme,
     refuse_unused,
 )
-from paramagnet.cli.history import as_epochs, print_history, show_value
+from paramagnet.cli.history import (
+    as_epochs,
+    print_history,
+    print_level,
+    quiet_training,
+    show_value,
+)
 from paramagnet.cli.interruptions import interruptible
-from paramagnet.cli.points_file import Header, read_points
+from paramagnet.cli.points_file import DataArgument, Header, read_weights
+from paramagnet.cli.points_source import load_training, load_validation
+from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
+from paramagnet.cli.table_options import (
+    CategoriesOption,
+    ColumnsOption,
+    DropOption,
+    LabelOption,
+    MissingOption,
+    NoLabel,
+    NumbersOption,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
+    from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import TrainState
-    from paramagnet.learning.training import TrainResult
     from paramagnet.rbm import RBM
     from paramagnet.units import Unit
 
@@ -35,14 +53,27 @@ app = typer.Typer(add_completion=False)
 @app.command(cls=FieldCommand)
 def train(
     ctx: typer.Context,
-    data: Annotated[
-        Path, typer.Argument(help="The data: .npy, .npz, .csv, .parquet, .arff or idx, a point per row.")
-    ],
-    hidden_units: Annotated[int, typer.Option(help="Number of hidden units.")],
-    epochs: Annotated[int, typer.Option(help="How many times to go through the data.")],
+    data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
-    visible: Annotated[str, typer.Option(help="Visible units: spin, bit or gaussian.")] = "spin",
-    hidden: Annotated[str, typer.Option(help="Hidden units: bit, spin or gaussian.")] = "bit",
+    hidden_units: Annotated[
+        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="How many times to go through the data; else about 2000 updates.")
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(help="Train about that long: the number of epochs is fixed after a short timing."),
+    ] = None,
+    visible: Annotated[
+        str | None,
+        typer.Option(
+            help="Visible units: spin (if not given), bit, gaussian, categorical(q), relu or drelu."
+        ),
+    ] = None,
+    hidden: Annotated[
+        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu, drelu or categorical(q).")
+    ] = "bit",
     visible_bias: Annotated[
         str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
     ] = "0",
@@ -70,8 +101,20 @@ def train(
         str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
     ] = "adam",
     learning_rate: Annotated[float | None, typer.Option(help="Learning rate; if not given, 0.001.")] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
+            "'linear(end=0.0001)'. If neither it nor a rate is given, linear where gradients are sampled."
+        ),
+    ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="Penalty on the sizes of the weights; makes zeros.")] = 0.0,
+    l1_group: Annotated[
+        float, typer.Option(help="The same, times the mean size of the weights of the hidden unit.")
+    ] = 0.0,
+    clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
         bool,
         typer.Option(
@@ -86,6 +129,38 @@ def train(
         str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
+    sample_weight: Annotated[
+        Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
+    ] = None,
+    validation_weight: Annotated[
+        Path | None, typer.Option(help="The same for the points of --validation.")
+    ] = None,
+    guard: Annotated[
+        bool | None,
+        typer.Option(
+            "--guard/--no-guard",
+            help="Check that sampled training has not failed, go back where it has; if not given, on for "
+            "chains that persist.",
+        ),
+    ] = None,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PATIENCE",
+            help="Stop after so many measurements without a better validation; keep the best machine.",
+        ),
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        typer.Option(help="Share of the rows to measure on, not to learn; `evaluate --held-out` knows them."),
+    ] = None,
+    columns: ColumnsOption = None,
+    drop: DropOption = None,
+    label: LabelOption = None,
+    no_label: NoLabel = False,
+    missing: MissingOption = None,
+    numbers: NumbersOption = None,
+    categories: CategoriesOption = None,
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -95,6 +170,9 @@ def train(
     plot: Annotated[Path | None, typer.Option(help="Draw the learning curve to this file.")] = None,
 ) -> None:
     """Train a machine and write it to a file.
+
+    A table of numbers, text and True/False becomes units column by column, and the machine's file keeps how;
+    `paramagnet data info` shows the columns.
 
     Gradients are exact where that takes no more than about a second each, else they come from persistent
     chains.
@@ -108,13 +186,15 @@ def train(
     A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
     SIGTERM, a crash).
 
-    With --resume and more --epochs a finished run is trained further.
+    With --resume and more --epochs a finished run is trained further; a learning rate that has fallen stays
+    where it ended.
     """
     import numpy as np
 
     from paramagnet._files import writable_target
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
+    from paramagnet.learning.early_stopping import EarlyStopping
     from paramagnet.learning.loop import DivergenceError
     from paramagnet.plots import check_figure_path
     from paramagnet.units import find_unit
@@ -132,14 +212,28 @@ def train(
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
         _require_new(out, checkpoint)
-    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
     biases = _as_bias(visible_bias)
-    points = read_points(data, visible, header)
+    if held_out is not None and validation is not None:
+        raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
+    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    source = load_training(data, visible, options, held_out, seed)
+    points, visible = source.states, source.visible
+    measured = source.held_out if validation is None else load_validation(validation, source, options)
+    if hidden_units is None:
+        hidden_units, reason = suggest_hidden_units(points.shape[1])
+        say(reason, err=True)
+    if epochs is None and seconds is None:
+        epochs, reason = suggest_epochs(len(points), batch_size)
+        say(reason, err=True)
+    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
+    of_points = read_weights(sample_weight, header)
     sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
     estimator = _choose_gradient(sizes, gradient, exact, pcd, settings, flags)
-    ascent = make_optimizer(optimizer, settings, learning_rate, momentum)
+    if schedule is None and optimizer == "adam" and learning_rate is None and not estimator.exact:
+        schedule = _default_schedule(checkpoint if resume else None)
+    ascent = make_optimizer(optimizer, settings, learning_rate, momentum, schedule)
     weights = make_scheme(scheme, settings)
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
@@ -160,33 +254,50 @@ def train(
             scheme=weights,
             gain=gain,
             data=points if biases == "data" else None,
+            sample_weight=of_points if biases == "data" else None,
             rng=rng,
         )
-    n_batches = 1 if not batch_size or batch_size < 1 else -(-len(points) // batch_size)
-    progress = _Watch(epochs, n_batches, state)
+    n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
+    n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
+    print_level(points, sizes[2], measured)
+    progress = _Watch(epochs, seconds, n_batches, state)
     try:
-        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress:
+        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
                 start,
                 points,
                 epochs=epochs,
+                seconds=seconds,
                 gradient=estimator,
                 optimizer=ascent,
                 batch_size=batch_size,
+                sample_weight=of_points,
                 weight_decay=weight_decay,
+                l1=l1,
+                l1_group=l1_group,
+                clip=clip,
                 centred=centred,
                 evaluate=evaluated,
-                validation=None if validation is None else read_points(validation, visible, header),
+                validation=measured,
+                validation_weight=read_weights(validation_weight, header),
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,
+                guard=guard,
+                early_stopping=None if early_stopping is None else EarlyStopping(early_stopping),
             )
-            result.rbm.save(out)
+            result.rbm.save(out, preparation=source.preparation, notes=source.notes)
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
     print_history(result)
+    for note in result.notes:
+        say(note, err=True)
     typer.echo(f"machine: {out}")
+    if held_out is not None:
+        say(
+            f"held-out likelihood: `{shlex.join(['paramagnet', 'evaluate', str(out), str(data)])} --held-out`"
+        )
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
@@ -238,6 +349,15 @@ def _choose_gradient(
     return make_gradient("pcd", given, **flags)
 
 
+def _default_schedule(checkpoint: Path | None) -> str | None:
+    """The schedule of adam with sampled gradients; a run that goes on keeps its own."""
+    if checkpoint is None or not checkpoint.exists():
+        return "linear"
+    from paramagnet.learning.state import load_checkpoint
+
+    return "linear" if "Schedule(" in load_checkpoint(checkpoint).settings["optimizer"] else None
+
+
 def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
     from paramagnet.learning.state import load_checkpoint
     from paramagnet.units import find_unit
@@ -279,9 +399,11 @@ def _draw(result: TrainResult, plot: Path) -> None:
 class _Watch:
     """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
 
-    def __init__(self, epochs: int, n_batches: int, start: TrainState | None) -> None:
+    def __init__(
+        self, epochs: int | None, seconds: float | None, n_batches: int, start: TrainState | None
+    ) -> None:
         self.state = start
-        self._epochs, self._n_batches = epochs, n_batches
+        self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
         self._bar = Bar(self._title(0), done=self._fraction())
 
     def __enter__(self) -> _Watch:
@@ -298,9 +420,17 @@ class _Watch:
         self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
 
     def _title(self, epoch: int) -> str:
-        return f"epoch {epoch}/{self._epochs}"
+        planned = self._planned()
+        return f"epoch {epoch}" if planned is None else f"epoch {epoch}/{planned}"
+
+    def _planned(self) -> int | None:
+        """The epochs of the run; a budget in seconds has them once it is planned."""
+        if self._seconds is not None and self.state is not None and self.state.watch is not None:
+            return self.state.watch.epochs
+        return self._epochs
 
     def _fraction(self) -> float:
-        if self.state is None or not self._epochs:
+        planned = self._planned()
+        if self.state is None or not planned:
             return 0.0
-        return (self.state.epoch + self.state.batch / self._n_batches) / self._epochs
+        return (self.state.epoch + self.state.batch / self._n_batches) / planned

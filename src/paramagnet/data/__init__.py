@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from paramagnet.data.download import DownloadError as DownloadError
     from paramagnet.data.files import read_data as read_data
     from paramagnet.data.files import read_table as read_table
+    from paramagnet.data.fitting import ColumnWarning as ColumnWarning
+    from paramagnet.data.fitting import fit_preparation as fit_preparation
+    from paramagnet.data.kinds import ColumnInfo as ColumnInfo
+    from paramagnet.data.kinds import describe_columns as describe_columns
+    from paramagnet.data.preparation import Preparation as Preparation
     from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
 
 _MODULE_OF = {
@@ -27,6 +32,11 @@ _MODULE_OF = {
     "read_table": "files",
     "fit_binarizer": "binarize",
     "Binarizer": "binarize",
+    "fit_preparation": "fitting",
+    "Preparation": "preparation",
+    "ColumnWarning": "fitting",
+    "describe_columns": "kinds",
+    "ColumnInfo": "kinds",
     "log_likelihood_bounds": "summary",
     "ConstantDataWarning": "binarize",
     "DownloadError": "download",

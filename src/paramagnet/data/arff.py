@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from paramagnet.data.rows import RowLayout, read_rows, split_lines
+from paramagnet.data.rows import Lines, RowLayout, Split, read_rows, split_lines
 from paramagnet.data.table import Label, Table
 
 _QUOTED_FIELD = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
@@ -17,6 +17,13 @@ _NUMBERS = ("numeric", "real", "integer")
 
 def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = True) -> Table:
     """The table in the text of an ARFF file called ``source``; nominal attributes of numbers are numbers."""
+    names, body, split, listed = open_arff(text, source)
+    layout = RowLayout(source, names, len(names), label, missing, listed=tuple(listed))
+    return read_rows(body, split, layout, ["ARFF"])
+
+
+def open_arff(text: str, source: str) -> tuple[list[str], Lines, Split, list[tuple[int, frozenset[str]]]]:
+    """The names of the attributes, the lines of data, how to cut them, and the listed values by column."""
     names: list[str] = []
     listed: list[tuple[int, frozenset[str]]] = []
     lines = split_lines(text)
@@ -50,12 +57,7 @@ def parse_arff(text: str, source: str, *, label: Label = None, missing: bool = T
             "Weka's filter SparseToNonSparse makes it dense."
         )
     quotes = any("'" in line or '"' in line for _, line in body)
-    return read_rows(
-        body,
-        split_arff if quotes else lambda line: line.split(","),
-        RowLayout(source, names, len(names), label, missing, listed=tuple(listed)),
-        ["ARFF"],
-    )
+    return names, body, split_arff if quotes else lambda line: line.split(","), listed
 
 
 def split_arff(line: str) -> list[str]:

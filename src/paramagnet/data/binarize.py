@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_generator, as_real, as_reals
+from paramagnet._checks import as_generator, as_real, as_reals, as_sample_weight
 from paramagnet._files import write_atomically
 from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
@@ -195,6 +195,7 @@ def fit_binarizer(
     per: str = "feature",
     units: str | BinaryUnit = "spin",
     grey_range: tuple[float, float] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
 ) -> Binarizer:
     """Learn from ``data``, ``(n_points, n_features)``, how to binarize them and others like them.
 
@@ -212,6 +213,8 @@ def fit_binarizer(
         ``"spin"`` or ``"bit"``.
     grey_range : tuple of (float, float), optional
         Black and white of all values; None takes the extremes of the data.
+    sample_weight : array_like, optional
+        Weights of the points, zero or positive, for thresholds of features; None counts all alike.
 
     Returns
     -------
@@ -228,6 +231,12 @@ def fit_binarizer(
     rule = check_method(method)
     if not isinstance(per, str) or per not in PER:
         raise ValueError(f"`per` must be one of {', '.join(map(repr, PER))}, got {shown(per)}.")
+    weights = None
+    if sample_weight is not None:
+        weights = as_sample_weight(sample_weight, "sample_weight", len(table))
+        if per != "feature":
+            raise ValueError(f"`sample_weight` must be left out where `per` is not 'feature', got {per!r}.")
+        table, weights = table[weights > 0.0], weights[weights > 0.0] / weights.max()
     if rule == "fixed":
         return Binarizer("fixed", "all", unit, _frozen(np.array([float(method)])))
     if grey_range is not None:
@@ -244,7 +253,7 @@ def fit_binarizer(
         return _fit_grey_range(table, per, unit, grey_range)
     if per == "point":
         return Binarizer(rule, per, unit)
-    thresholds, constant = fit_rows(table.T if per == "feature" else table.reshape(1, -1), rule)
+    thresholds, constant = fit_rows(table.T if per == "feature" else table.reshape(1, -1), rule, weights)
     _warn_constant(constant, "features" if per == "feature" else "data", unit)
     return Binarizer(rule, per, unit, _frozen(thresholds))
 

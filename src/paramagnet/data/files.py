@@ -47,7 +47,7 @@ def read_data(
     """
     source = existing_file(path)
     _check_options(None, header, name)
-    if _kind(source) in (".npy", ".npz"):
+    if file_kind(source) in (".npy", ".npz"):
         array, _ = read_numpy(source, name)
         return np.ascontiguousarray(_as_numbers(array, source), dtype=np.float64)
     return np.ascontiguousarray(_read(source, header=header, missing=False).data, dtype=np.float64)
@@ -88,7 +88,7 @@ def read_table(
     """
     source = existing_file(path)
     _check_options(label, header, name)
-    if _kind(source) not in (".npy", ".npz"):
+    if file_kind(source) not in (".npy", ".npz"):
         return _read(source, label=label, header=header)
     array, labels = read_numpy(source, name)
     array = _as_numbers(array, source)
@@ -117,7 +117,7 @@ def _check_options(label: Any, header: Any, name: Any) -> None:
         raise ValueError(f"`name` must be the name of an array, a text, or None, got {shown(name)}.")
 
 
-def _kind(source: Path) -> str:
+def file_kind(source: Path) -> str:
     """The format of a file, from its name."""
     name = source.name.lower()
     stem = name.removesuffix(".gz")
@@ -129,7 +129,7 @@ def _kind(source: Path) -> str:
 
 
 def _read(source: Path, *, label: Label = None, header: bool | None = None, missing: bool = True) -> Table:
-    kind = _kind(source)
+    kind = file_kind(source)
     if kind == ".parquet":
         return read_parquet(source, label, missing)
     content = source.read_bytes()

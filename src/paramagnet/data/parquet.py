@@ -14,11 +14,11 @@ from paramagnet.data.table import Label, Table, choose_label, encode_labels
 _BATCH = 4096  # rows read at a time, which is the most that is in memory before the size is checked
 
 
-def read_parquet(source: Path, label: Label, missing: bool) -> Table:
-    """The table in a file; ``missing`` says whether cells may be missing."""
+def open_parquet(source: Path) -> Any:
+    """The content of a file, a table of pyarrow."""
     try:
         import pyarrow
-        from pyarrow import parquet, types
+        from pyarrow import parquet
     except ImportError:
         raise ValueError(
             "`path` is a parquet file, which needs pyarrow: pip install 'paramagnet[data]'."
@@ -26,10 +26,18 @@ def read_parquet(source: Path, label: Label, missing: bool) -> Table:
     with open(source, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            content = _read_batches(pyarrow, parquet.ParquetFile(file), size, source)
+            return _read_batches(pyarrow, parquet.ParquetFile(file), size, source)
         except (pyarrow.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ValueError(f"`path` is not a readable parquet file: {source} ({reason}).") from None
+
+
+def read_parquet(source: Path, label: Label, missing: bool) -> Table:
+    """The table in a file; ``missing`` says whether cells may be missing."""
+    content = open_parquet(source)
+    import pyarrow
+    from pyarrow import types
+
     names = content.column_names
     texts = [
         i

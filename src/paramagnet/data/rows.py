@@ -62,14 +62,14 @@ def read_rows(lines: Lines, split: Split, layout: RowLayout, found: list[str]) -
     first = split(lines[0][1])
     n_columns = layout.n_columns
     if len(first) != n_columns:
-        raise ValueError(_wrong_width(lines[0], len(first), layout))
+        raise ValueError(wrong_width(lines[0], len(first), layout))
     column = _find_labels(first, lines[0][0], layout)
     values = array("d")
     labels: list[str] = []
     for number, line in lines:
         fields = split(line)
         if len(fields) != n_columns:
-            raise ValueError(_wrong_width((number, line), len(fields), layout))
+            raise ValueError(wrong_width((number, line), len(fields), layout))
         for i, allowed in layout.listed:
             if fields[i].strip() not in allowed:
                 _check_listed(fields[i].strip(), allowed, i, number, layout)
@@ -223,7 +223,8 @@ def _check_labels(labels: list[str], lines: Lines, column: int, layout: RowLayou
             )
 
 
-def _wrong_width(row: tuple[int, str], width: int, layout: RowLayout) -> str:
+def wrong_width(row: tuple[int, str], width: int, layout: RowLayout) -> str:
+    """What to say of a line with ``width`` fields, where the layout has another number of them."""
     number, line = row
     others = [name for sign, name in SEPARATORS.items() if sign != " " and sign in line]
     hint = ""

@@ -30,6 +30,23 @@ def parse_csv(
     or target; a line of numbers that may be names, such as years, is an error unless ``header`` decides. A
     cell that is empty, ``?`` or ``NA`` is missing: NaN, or an error unless ``missing``.
     """
+    names, lines, split, separator = open_csv(text, source, header=header, label=label)
+    if names is not None:
+        names = [name or f"x{i}" for i, name in enumerate(names)]
+    n_columns = len(names if names is not None else split(lines[0][1]))
+    layout = RowLayout(source, names, n_columns, label, missing, separator)
+    found = [f"separated by {SEPARATORS[separator]}s"] if n_columns > 1 else []
+    found.append("no header" if names is None else "header")
+    return read_rows(lines, split, layout, found)
+
+
+def open_csv(
+    text: str, source: str, *, header: bool | None = None, label: Label = None
+) -> tuple[list[str] | None, Lines, Split, str]:
+    """The names of the columns (None without a header), the lines below, how to cut them, and the separator.
+
+    ``label`` is a name that the user gave: a first line that has it is a header.
+    """
     lines = [(number, line) for number, line in _logical_lines(text) if line.strip()]
     lines, comment = _drop_comments(lines)
     separator = _find_separator([line for _, line in lines[:_SAMPLE]])
@@ -47,13 +64,7 @@ def parse_csv(
     if not lines:
         below = "" if names is None else f" below the header {', '.join(names)[:60]!r}"
         raise ValueError(f"`path` must hold at least one line of numbers{below}: {source}.")
-    if names is not None:
-        names = [name or f"x{i}" for i, name in enumerate(names)]
-    n_columns = len(names if names is not None else split(lines[0][1]))
-    layout = RowLayout(source, names, n_columns, label, missing, separator)
-    found = [f"separated by {SEPARATORS[separator]}s"] if n_columns > 1 else []
-    found.append("no header" if names is None else "header")
-    return read_rows(lines, split, layout, found)
+    return names, lines, split, separator
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

@@ -20,8 +20,17 @@ _BLOCK = 1 << 22  # values sorted at a time
 Array = npt.NDArray[Any]
 
 
-def fit_rows(rows: Array, rule: str) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """The threshold of each row by "otsu" or "median", and which rows are constant."""
+def fit_rows(
+    rows: Array, rule: str, weights: FloatArray | None = None
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The threshold of each row by "otsu" or "median", and which rows are constant.
+
+    ``weights``, positive, are those of the columns.
+    """
+    if weights is not None:
+        step = max(1, _BLOCK // rows.shape[1])
+        found = [_fit_weighted(rows[i : i + step], rule, weights) for i in range(0, len(rows), step)]
+        return np.concatenate([part for part, _ in found]), np.concatenate([flat for _, flat in found])
     if rule == "otsu" and _holds_bytes(rows):
         from paramagnet.kernels.otsu import byte_thresholds
 
@@ -72,11 +81,39 @@ def _median_rows(rows: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """The median of each sorted row; if no value exceeds it, the middle of the two highest values."""
     n = rows.shape[1]
     constant = rows[:, 0] == rows[:, -1]
-    half = rows[:, (n - 1) // 2] / 2 + rows[:, n // 2] / 2
-    median = np.where(rows[:, (n - 1) // 2] == rows[:, n // 2], rows[:, n // 2], half)
+    return _split_at_median(rows, rows[:, (n - 1) // 2], rows[:, n // 2]), constant
+
+
+def _split_at_median(rows: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """The threshold of each sorted row whose median lies midway between two values."""
+    constant = rows[:, 0] == rows[:, -1]
+    median = np.where(lower == upper, upper, lower / 2 + upper / 2)
     last_below = np.maximum((rows < rows[:, -1:]).sum(axis=1) - 1, 0)
     thresholds = np.where(median < rows[:, -1], median, _between(rows, last_below))
-    return np.where(constant, rows[:, 0], thresholds), constant
+    found: FloatArray = np.where(constant, rows[:, 0], thresholds)
+    return found
+
+
+def _fit_weighted(rows: Array, rule: str, weights: FloatArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The same thresholds where column ``k`` counts ``weights[k]`` times."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1).astype(np.float64)
+    low = np.cumsum(weights[order], axis=1)
+    total, constant = low[:, -1:], ordered[:, 0] == ordered[:, -1]
+    if rule != "otsu" or ordered.shape[1] == 1:
+        each = np.arange(len(ordered))
+        lower = ordered[each, np.argmax(low >= 0.5 * (1.0 - _TIE) * total, axis=1)]
+        upper = ordered[each, np.argmax(low > 0.5 * (1.0 + _TIE) * total, axis=1)]
+        return _split_at_median(ordered, lower, upper), constant
+    _, exponent = np.frexp(np.maximum(np.abs(ordered[:, :1]), np.abs(ordered[:, -1:])))
+    centred = np.ldexp(ordered, -exponent)
+    centred -= (weights[order] * centred).sum(axis=1, keepdims=True) / total
+    sums, n_low = np.cumsum(weights[order] * centred, axis=1), low[:, :-1]
+    variance = (sums[:, :-1] - sums[:, -1:] * (n_low / total)) ** 2 / (n_low * (total - n_low))
+    variance[ordered[:, 1:] == ordered[:, :-1]] = -1.0  # equal values stay together
+    highest = variance.max(axis=1, keepdims=True)
+    split = np.argmax(variance >= highest * (1.0 - _TIE), axis=1)
+    return np.where(constant, ordered[:, 0], _between(ordered, split)), constant
 
 
 def _between(rows: FloatArray, split: npt.NDArray[np.intp]) -> FloatArray:

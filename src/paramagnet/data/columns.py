@@ -1,0 +1,211 @@
+"""The cells of a table column by column, before anything is known about their meaning.
+
+A csv from elsewhere holds numbers, texts, dates and gaps side by side. `Columns` keeps them as they are, so
+that `kinds` can say what each column holds and `preparation` can turn it into units.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paramagnet._arrays import shown
+from paramagnet._checks import near_names
+from paramagnet.data.arff import open_arff
+from paramagnet.data.checks import existing_file
+from paramagnet.data.files import file_kind, read_table
+from paramagnet.data.parquet import open_parquet
+from paramagnet.data.rows import Lines, RowLayout, Split, wrong_width
+from paramagnet.data.table import is_missing
+from paramagnet.data.text import decode, open_csv
+
+Cells = list[str] | npt.NDArray[np.float64]
+Choice = str | int | Sequence[str | int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A table as it stands in its file.
+
+    ``cells`` are texts without the spaces around them, or float64 numbers with NaN for gaps. ``rows`` are the
+    numbers of the rows in messages: lines of a text file, else counted from 1.
+    """
+
+    names: tuple[str, ...]
+    cells: tuple[Cells, ...]
+    rows: tuple[int, ...]
+    header: bool
+    source: str
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.rows)
+
+    def select(self, rows: npt.NDArray[np.intp]) -> Columns:
+        """Some rows of the table, in this order."""
+        cells = tuple(
+            part[rows] if isinstance(part, np.ndarray) else [part[row] for row in rows] for part in self.cells
+        )
+        return Columns(self.names, cells, tuple(self.rows[row] for row in rows), self.header, self.source)
+
+
+def as_columns(source: Any, header: bool | None = None, asked: Sequence[Any] = ()) -> Columns:
+    """``source`` as columns: the path of a file, a mapping of names to values, or a data frame.
+
+    ``asked`` are columns that the user named: a first line of a csv that holds one of them is a header.
+    """
+    if header is not None and not isinstance(header, (bool, np.bool_)):
+        raise ValueError(f"`header` must be True, False or None, got {shown(header)}.")
+    if isinstance(source, Columns):
+        return source
+    if isinstance(source, (str, os.PathLike)):
+        return read_columns(existing_file(source, "source"), header, asked)
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):  # a data frame of pandas or polars
+        names = list(source.columns)
+        source = {str(name): list(source[name]) for name in names}
+    if not isinstance(source, Mapping) or not source:
+        raise ValueError(
+            "`source` must be the path of a file, a data frame, or a mapping of names to columns, got "
+            f"{shown(source)}."
+        )
+    cells = tuple(_as_cells(values, str(name)) for name, values in source.items())
+    lengths = {len(part) for part in cells}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(
+            f"`source` must have columns of one length, at least one row, got lengths {sorted(lengths)[:5]}."
+        )
+    names = unique_names([str(name) for name in source])
+    return Columns(tuple(names), cells, tuple(range(1, lengths.pop() + 1)), True, "the table")
+
+
+def read_columns(path: Path, header: bool | None = None, asked: Sequence[Any] = ()) -> Columns:
+    """The columns of a file of any format that `read_table` knows."""
+    kind = file_kind(path)
+    if kind == ".csv":
+        text = decode(path.read_bytes(), str(path))
+        first = None
+        for name in asked:
+            first = name if isinstance(name, str) and not name.lstrip("-").isdecimal() else first
+        names, lines, split, separator = open_csv(text, str(path), header=header, label=first)
+        return _cut(names, lines, split, str(path), separator)
+    if kind == ".arff":
+        arff_names, lines, split, _ = open_arff(decode(path.read_bytes(), str(path)), str(path))
+        return _cut(arff_names, lines, split, str(path), ",")
+    if kind == ".parquet":
+        content = open_parquet(path)
+        cells = tuple(
+            _as_cells(content.column(i).to_pylist(), name) for i, name in enumerate(content.column_names)
+        )
+        names = unique_names(content.column_names)
+        return Columns(tuple(names), cells, tuple(range(1, content.num_rows + 1)), True, str(path))
+    table = read_table(path, label=False)
+    data = np.asarray(table.data, dtype=np.float64)
+    names = unique_names([""] * data.shape[1])
+    return Columns(tuple(names), tuple(data.T), tuple(range(1, len(data) + 1)), False, str(path))
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names without doubles: a column without a name is "column 3", the second of a name "age (column 3)"."""
+    result: list[str] = []
+    for number, given in enumerate(names, 1):
+        name = given.strip() or f"column {number}"
+        result.append(f"{name} (column {number})" if name in result else name)
+    return result
+
+
+def choose_columns(choice: Choice, table: Columns, argument: str) -> tuple[int, ...]:
+    """Places of the columns that the user chose by name or by number counted from 1; -1 is the last.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column; the message names every one that is unknown, and columns like it.
+    """
+    places: list[int] = []
+    unknown: list[str] = []
+    for wanted in as_choices(choice, argument):
+        number = int(wanted) if _is_number(wanted) else None
+        if wanted in table.names:
+            place = table.names.index(str(wanted))
+        elif number is not None and 1 <= abs(number) <= len(table.names):
+            place = number - 1 if number > 0 else len(table.names) + number
+        else:
+            unknown.append(f"{shown(wanted)}{near_names(str(wanted)[:100], table.names)}")
+            continue
+        if place not in places:
+            places.append(place)
+    if unknown:
+        raise ValueError(
+            f"`{argument}` must name columns of {table.source}, or give their numbers from 1 to "
+            f"{len(table.names)}, got {', '.join(unknown)}. `paramagnet data info` lists the columns."
+        )
+    return tuple(places)
+
+
+def as_choices(choice: Any, argument: str) -> list[str | int]:
+    """Columns that the user named: a text with commas, a number, or a sequence of both."""
+    if choice is None:
+        return []
+    if isinstance(choice, str):
+        parts: Sequence[Any] = [part.strip() for part in choice.split(",")]
+    elif isinstance(choice, (int, np.integer)) and not isinstance(choice, bool):
+        parts = [int(choice)]
+    elif isinstance(choice, (list, tuple)):
+        parts = choice
+    else:
+        parts = [None]
+    for part in parts:
+        if isinstance(part, bool) or not isinstance(part, (str, int, np.integer)) or part == "":
+            raise ValueError(
+                f"`{argument}` must be names or numbers of columns with commas between them, or a list of "
+                f"them, got {shown(choice)}."
+            )
+    return list(parts)
+
+
+def _is_number(wanted: str | int) -> bool:
+    return not isinstance(wanted, str) or (wanted.lstrip("-").isdecimal() and len(wanted) < 10)
+
+
+def _cut(names: Sequence[str] | None, lines: Lines, split: Split, source: str, separator: str) -> Columns:
+    width = len(split(lines[0][1]) if names is None else names)
+    layout = RowLayout(source, names, width, None, True, separator)
+    cells: list[list[str]] = [[] for _ in range(width)]
+    for number, line in lines:
+        fields = split(line)
+        if len(fields) != width:
+            raise ValueError(wrong_width((number, line), len(fields), layout))
+        for column, field in zip(cells, fields, strict=True):
+            column.append(field.strip())
+    given = unique_names([""] * width if names is None else names)
+    return Columns(tuple(given), tuple(cells), tuple(n for n, _ in lines), names is not None, source)
+
+
+def _as_cells(values: Any, name: str) -> Cells:
+    """The values of a column in Python: numbers stay numbers, others become text, None and NaN are gaps."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
+        raise ValueError(f"`source` must have a sequence of values in column {name!r}, got {shown(values)}.")
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if all(
+        value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in plain
+    ):
+        try:
+            return np.array([math.nan if value is None else float(value) for value in plain])
+        except OverflowError:
+            raise ValueError(f"`source` must have finite numbers in column {name!r}.") from None
+    texts = ["" if _is_gap(value) else str(value).strip() for value in plain]
+    return ["" if is_missing(text) else text for text in texts]
+
+
+def _is_gap(value: Any) -> bool:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return type(value).__name__ in ("NaTType", "NAType")
