@@ -34,23 +34,29 @@ if TYPE_CHECKING:
     from paramagnet.initializers import initialize as initialize
     from paramagnet.initializers import scheme_std as scheme_std
     from paramagnet.learning.centring import Centring as Centring
+    from paramagnet.learning.diagnosing import diagnose as diagnose
+    from paramagnet.learning.diagnosis import Diagnosis as Diagnosis
+    from paramagnet.learning.early_stopping import EarlyStopping as EarlyStopping
     from paramagnet.learning.evaluation import LogZ as LogZ
     from paramagnet.learning.gradients.base import Gradient as Gradient
     from paramagnet.learning.gradients.contrastive import CD as CD
     from paramagnet.learning.gradients.persistent import PCD as PCD
     from paramagnet.learning.gradients.summed import Exact as Exact
     from paramagnet.learning.gradients.tempered import Tempering as Tempering
+    from paramagnet.learning.guard import Guard as Guard
+    from paramagnet.learning.independent import independent_log_likelihood as independent_log_likelihood
     from paramagnet.learning.likelihood import log_likelihood as log_likelihood
     from paramagnet.learning.loop import DivergenceError as DivergenceError
     from paramagnet.learning.optimizers import SGD as SGD
     from paramagnet.learning.optimizers import Adam as Adam
+    from paramagnet.learning.result import TrainResult as TrainResult
     from paramagnet.learning.schedule import Schedule as Schedule
     from paramagnet.learning.state import Checkpoint as Checkpoint
     from paramagnet.learning.state import TrainState as TrainState
     from paramagnet.learning.state import load_checkpoint as load_checkpoint
-    from paramagnet.learning.training import TrainResult as TrainResult
     from paramagnet.learning.training import train as train
     from paramagnet.learning.training import training_steps as training_steps
+    from paramagnet.learning.watch import TrainingWarning as TrainingWarning
     from paramagnet.package_scales import compare_schemes as compare_schemes
     from paramagnet.rbm import RBM as RBM
     from paramagnet.sampling.annealing import estimate_log_partition as estimate_log_partition
@@ -62,7 +68,10 @@ if TYPE_CHECKING:
     from paramagnet.units import BIT as BIT
     from paramagnet.units import GAUSSIAN as GAUSSIAN
     from paramagnet.units import SPIN as SPIN
+    from paramagnet.units import categorical as categorical
+    from paramagnet.units import drelu as drelu
     from paramagnet.units import gaussian as gaussian
+    from paramagnet.units import relu as relu
 
 _MODULE_OF = {
     "RBM": "rbm",
@@ -70,6 +79,9 @@ _MODULE_OF = {
     "SPIN": "units",
     "GAUSSIAN": "units",
     "gaussian": "units",
+    "relu": "units",
+    "drelu": "units",
+    "categorical": "units",
     "initialize": "initializers",
     "draw_machine": "initializers",
     "weight_std": "theory.scale",
@@ -88,13 +100,19 @@ _MODULE_OF = {
     "SGD": "learning.optimizers",
     "Schedule": "learning.schedule",
     "Centring": "learning.centring",
-    "TrainResult": "learning.training",
+    "TrainResult": "learning.result",
+    "TrainingWarning": "learning.watch",
+    "Guard": "learning.guard",
+    "EarlyStopping": "learning.early_stopping",
     "TrainState": "learning.state",
     "Checkpoint": "learning.state",
     "load_checkpoint": "learning.state",
     "DivergenceError": "learning.loop",
     "log_likelihood": "learning.likelihood",
+    "independent_log_likelihood": "learning.independent",
     "LogZ": "learning.evaluation",
+    "diagnose": "learning.diagnosing",
+    "Diagnosis": "learning.diagnosis",
     "Estimate": "estimates",
     "log_partition": "exact.sums",
     "estimate_log_partition": "sampling.annealing",

@@ -20,7 +20,7 @@ LEAVES = {
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "schemes", "initializers", "package_scales"}
-PRODUCT = SUMS | THEORY | {"sampling", "learning", "data", "plots"}
+PRODUCT = SUMS | THEORY | {"sampling", "learning", "data", "plots", "diagnosis_plot"}
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
@@ -35,8 +35,12 @@ MAY_IMPORT = {
     "kernels": set(),
     "unit_base": set(),
     "unit_names": {"unit_base"},
-    "units": {"unit_base", "unit_names"},
+    "half_line": {"unit_base"},
+    "relu_units": {"unit_base", "half_line"},
+    "unit_categorical": {"unit_base"},
+    "units": {"unit_base", "unit_names", "relu_units", "unit_categorical"},
     "plots": set(),
+    "diagnosis_plot": set(),
     "estimates": set(),
     "rbm": {"units"},
     "layout": {"units", "rbm"},
@@ -48,11 +52,12 @@ MAY_IMPORT = {
     "sampling": SUMS,
     "learning": SUMS | {"sampling"},
     "simulation": SUMS | {"sampling", "theory"},
+    "centred_simulation": {"units", "rbm", "theory"},
     "data": {"units", "kernels"},
     "adapters": SUMS | THEORY | {"sampling", "learning", "data"},
     "sweeps": PRODUCT,
     "reproduction": PRODUCT | {"sweeps"},  # imported by the command line only
-    "cli": PRODUCT | {"adapters", "simulation", "sweeps", "reproduction"},
+    "cli": PRODUCT | {"adapters", "simulation", "centred_simulation", "sweeps", "reproduction"},
     "__main__": {"cli"},
 }
 
