@@ -7,8 +7,6 @@ import importlib
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -116,28 +114,6 @@ def test_labels_are_those_of_the_paper():
         r"\\label\{eqn:(.+?)\}\s*(?:\\\\)?$", sources[0].read_text(encoding="utf-8"), flags=re.MULTILINE
     )
     assert found == LABELS
-
-
-def readme_example() -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.search(r"```python\n(.*?)```", text, flags=re.DOTALL).group(1)
-
-
-def test_readme_example_runs_and_prints_what_it_says(tmp_path):
-    code = readme_example()
-    assert len([line for line in code.splitlines() if line.strip()]) <= 10
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONHASHSEED": "0"}, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    promised = re.findall(r"# (\d\.\d+)\.\.\.", code)
-    lines = run.stdout.splitlines()
-    assert len(promised) == 2
-    for value, line in zip(promised, lines, strict=False):
-        assert line.startswith(value)
-    assert "+-" in lines[2] or lines[2].startswith("-")
-    assert (tmp_path / "toy.safetensors").is_file()
 
 
 def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
