@@ -140,7 +140,8 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     )
 
 
-MADE_BY_BUILD = {"report.html"}  # by docs/conf.py, from the records
+TUTORIALS = [p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md") if p.stem != "index"]
+MADE_BY_BUILD = {"report.html", *(f"../notebooks/{name}.ipynb" for name in TUTORIALS)}  # by docs/conf.py
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -169,6 +170,21 @@ def test_links_anchors_and_figures_exist(name):
             assert anchor in anchors_of(linked), target
     for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is, or makes
         assert (ROOT / "docs" / "site" / target).is_file() or target in MADE_BY_BUILD, target
+
+
+def test_notebooks_of_the_tutorials_have_all_their_cells(tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    paths = importlib.import_module("notebooks").write_notebooks(ROOT / "docs" / "tutorials", tmp_path)
+    assert [path.stem for path in paths] == sorted(TUTORIALS)
+    for path in paths:
+        page = (ROOT / "docs" / "tutorials" / f"{path.stem}.md").read_text(encoding="utf-8")
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        assert len(code) == page.count("```{code-cell}") > 2
+        assert all(cell in page for cell in code)
+        assert not any("```{code-cell}" in cell.source or "](../" in cell.source for cell in notebook.cells)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "tutorials" not in name])
