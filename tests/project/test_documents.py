@@ -255,3 +255,9 @@ def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
     page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
     assert len(record["results"]["seeds"]) == 5
     assert benchmark.table(record["results"]["seeds"]) in page
+
+
+def test_the_single_test_of_contributing_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    file, words = re.search(r"pytest (tests/\S+\.py) -k (\w+)", text).groups()
+    assert re.search(rf"^def test_\w*{words}", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
