@@ -1,7 +1,7 @@
 """The paper's check of mAIS again: trained machines measured with S = K = 10,000 too.
 
     python benchmarks/check_annealing.py [--spec ulc_bit] [--gain 1] [--out results]
-    python benchmarks/check_annealing.py --spec mnist_spin --state results/.state/annealing --minutes 4
+    python benchmarks/check_annealing.py --spec mnist_spin --epoch 40 --chains 1000 --state STATES --minutes 4
 
 Machines that are already in the file are skipped. A machine of Urban Land Cover takes some minutes, one of
 MNIST half an hour of one core. With ``--state`` the training and the groups of chains that are finished are
@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--spec", nargs="+", default=["ulc_spin", "ulc_bit"])
     parser.add_argument("--gain", nargs="+", type=float, default=[1.0])
     parser.add_argument("--bias", nargs="+", type=float, help="hidden biases c; all where left out")
+    parser.add_argument("--epoch", type=int, help="measured after this one; the last where left out")
     parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--state", default="", help="folder for unfinished work")
@@ -35,15 +36,16 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     checks = load_checks(options.out / FILE)
-    done = {(c.dataset, c.n_hidden, c.hidden, c.c, c.scheme, c.gain, c.trial) for c in checks}
+    done = {(c.dataset, c.n_hidden, c.hidden, c.c, c.scheme, c.gain, c.trial, c.epoch) for c in checks}
     pieces = Pieces(options.state, options.chains, Stop(deadline=time.time() + 60.0 * options.minutes))
     for name in options.spec:
         for run in find_spec(name).runs(trials=options.trials, part="paper"):
-            key = (run.data.name, run.n_hidden, run.hidden, run.hidden_bias, OURS, run.gain, run.trial)
+            epoch = options.epoch or max(run.measurement.epochs)
+            key = (run.data.name, run.n_hidden, run.hidden, run.hidden_bias, OURS, run.gain, run.trial, epoch)
             wanted = run.gain in options.gain and (options.bias is None or run.hidden_bias in options.bias)
             if wanted and key not in done:
                 try:
-                    check = check_annealing(run, n_threads=options.threads, pieces=pieces)
+                    check = check_annealing(run, epoch=epoch, n_threads=options.threads, pieces=pieces)
                 except Stopped:
                     print(f"{run.describe()}: not finished; repeat the command to go on")
                     raise SystemExit(3) from None

@@ -60,6 +60,17 @@ def test_more_effort_agrees_within_errors(tmp_path):
     assert load_checks(tmp_path / "none.json") == []
 
 
+def test_a_check_after_an_earlier_epoch_measures_that_machine():
+    early = check_annealing(SAMPLED, epoch=3, efforts=((200, 20),), n_threads=1)
+    assert early.epoch == 3
+    record = execute(SAMPLED)
+    value = record.log_likelihood[record.epochs.index(3)]
+    assert abs(early.log_likelihood[0] - value) < 5.0 * early.error[0]
+    assert abs(record.log_likelihood[-1] - value) > 5.0 * early.error[0]
+    with pytest.raises(ValueError, match="`epoch` must be at most 6, where the run ends, got 7"):
+        check_annealing(SAMPLED, epoch=7)
+
+
 def test_change_by_hand():
     check = AnnealingCheck(
         "ulc", 200, "bit", -5.0, "layer-correlation", 0.5, 0, 100, ((4000, 2500), (10000, 10000)),
@@ -70,7 +81,8 @@ def test_change_by_hand():
     sheet = check_sheet([check])
     assert sheet.rows[0][0] == "ulc, bit, c = -5"
     assert [lines[0].text for lines in sheet.rows[0][1]] == [
-        "β_max/2", "0", "4000, 2500 / 10000, 10000", "-50.000 ± 0.030 / -50.040 ± 0.040", "-0.080 ± 0.100"
+        "β_max/2", "100", "0", "4000, 2500 / 10000, 10000",
+        "-50.000 ± 0.030 / -50.040 ± 0.040", "-0.080 ± 0.100",
     ]  # fmt: skip
     assert "0.080 %; the paper reports less than 0.1 %" in sheet.notes[0]
 

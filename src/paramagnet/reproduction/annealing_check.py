@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from paramagnet._checks import as_count
 from paramagnet._files import write_atomically
 from paramagnet.estimates import Estimate, effective_number
 from paramagnet.learning.likelihood import mean_free_energy
@@ -141,6 +142,7 @@ WHOLE = Pieces()
 def check_annealing(
     run: Run,
     *,
+    epoch: int | None = None,
     efforts: Sequence[tuple[int, int]] | None = None,
     n_threads: int | None = None,
     pieces: Pieces = WHOLE,
@@ -151,14 +153,21 @@ def check_annealing(
     ----------
     run : Run
         The run; its own measurements are left out.
+    epoch : int, optional
+        Measured after this epoch; None takes the last one of the run.
     efforts : sequence of (int, int), optional
-        Pairs of S and K. None takes the settings of the run at its last epoch, then `LARGE`.
+        Pairs of S and K. None takes those of the run's tables, then `LARGE`.
     n_threads : int, optional
         Threads of an estimate; None takes all cores.
     pieces : Pieces
         Where unfinished work is kept, and how it is cut.
     """
-    epoch = max(run.measurement.epochs)
+    last = max(run.measurement.epochs)
+    epoch = last if epoch is None else as_count(epoch, "epoch")
+    if epoch > last:
+        raise ValueError(f"`epoch` must be at most {last}, where the run ends, got {epoch}.")
+    if epoch < last:  # nothing random depends on the length of a run
+        run = replace(run, measurement=replace(run.measurement, epochs=(epoch,)))
     chosen = tuple(efforts) if efforts is not None else (run.measurement.effort(epoch), LARGE)
     rbm = trained_machine(run, states=pieces.folder, stop=pieces.stop)
     points, _ = load_points(run)
@@ -233,6 +242,7 @@ def check_sheet(checks: Sequence[AnnealingCheck]) -> Sheet:
         (
             f"{check.dataset}, {check.hidden}, c = {check.c:g}",
             Start(check.scheme, check.gain).label,
+            f"{check.epoch}",
             f"{check.trial}",
             " / ".join(f"{s}, {k}" for s, k in check.efforts),
             " / ".join(f"{v:.3f} ± {e:.3f}" for v, e in zip(check.log_likelihood, check.error, strict=True)),
@@ -242,6 +252,6 @@ def check_sheet(checks: Sequence[AnnealingCheck]) -> Sheet:
     ]
     mean = 100 * float(np.mean([abs(check.change) for check in checks]))
     note = f"The mean of the absolute change is {mean:.3f} %; the paper reports less than 0.1 %."
-    heading = ("machine", "start", "trial", "S, K", "log-likelihood", "change (%)")
+    heading = ("machine", "start", "epochs", "trial", "S, K", "log-likelihood", "change (%)")
     title = "mAIS with the settings of the tables, and with more"
     return plain_sheet("annealing_check", title, heading, rows, (note,))
