@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import paramagnet
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec
@@ -53,6 +54,20 @@ LABELS = [
     "I_{l.k}-1",
     "I_{l.k}-2",
 ]
+
+
+def test_one_version_everywhere_and_no_date_before_a_release():
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cite = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^version: (\S+)$", cff, flags=re.MULTILINE)
+    assert version == re.search(r"version = \{(.+)\}", cite)[1] == paramagnet.__version__
+    dated = re.search(r"^date-released: (\S+)$", cff, flags=re.MULTILINE)
+    heading = re.search(
+        rf"^## \[{re.escape(version)}\] - (\S+)$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert (dated and dated[1]) == (heading and heading[1])  # both have the day of the release, or neither
 
 
 def equation_rows():

@@ -361,3 +361,31 @@ def test_claims_that_were_wrong_are_gone():
         "hidden layer is summed out",
     ):
         assert assumption in text
+
+
+def test_the_summary_of_does_it_win_has_the_numbers_of_its_tables():
+    text = (ROOT / "docs" / "does_it_win.md").read_text(encoding="utf-8")
+    losses = {}
+    for line in text.partition("<!-- table: losses -->")[2].partition("<!-- end -->")[0].splitlines()[2:]:
+        if line.startswith("| ") and "---" not in line:
+            name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+            losses[name] = [float(cell) for cell in cells[2:4]]  # held-out points: mean, worst
+    summary = text.partition("## In short")[2].partition("\n## ")[0]
+    rows = {
+        (first.strip(), biases.strip()): [float(number) for number in re.findall(r"[\d.]+", cell)]
+        for first, biases, cell in re.findall(
+            r"^\| ([^|]+)\| (from data|zero) \|([^|]+)\|$", summary, flags=re.M
+        )
+    }
+    names = {("D-Wave's default", "zero"): "d-wave", ("Hopfield-type", "from data"): "hopfield"}
+    names |= {("0.01", "zero"): "hinton", ("0.01", "from data"): "hinton + data"}
+    for key, numbers in rows.items():
+        label = names.get(key) or f"{key[0]} + data"
+        if "," in key[0]:
+            several = [losses[name] for name in ("he", "β<sub>max</sub>", "xavier", "lecun")]
+            means, worst = zip(*several, strict=True)
+            assert numbers == [min(means), max(means), round(min(worst)), round(max(worst))]
+        else:
+            assert numbers[0] in (losses[label][0], round(losses[label][0])), key
+            assert numbers[1:] in ([round(losses[label][1])], []), key
+    assert len(rows) == 7

@@ -53,10 +53,13 @@ def train(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+        int | None, typer.Option(help="Number of hidden units; chosen with a stated reason if not given.")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="How many times to go through the data; else about 2000 updates.")
+        int | None,
+        typer.Option(
+            help="How many times to go through the data; if not given, about 2000 updates are made."
+        ),
     ] = None,
     seconds: Annotated[
         float | None,
@@ -83,7 +86,9 @@ def train(
         str | None,
         typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Use exact gradients even where they are slow.")
+    ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
         int | None, typer.Option(help="Chains; if not given, 1000 of pcd, 100 of tempering.")
@@ -107,15 +112,15 @@ def train(
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    l1: Annotated[float, typer.Option(help="Penalty on the sizes of the weights; makes zeros.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="L1 penalty on the weights; sets small ones to zero.")] = 0.0,
     l1_group: Annotated[
-        float, typer.Option(help="The same, times the mean size of the weights of the hidden unit.")
+        float, typer.Option(help="Like --l1, times the mean size of the hidden unit's weights.")
     ] = 0.0,
     clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
         bool,
         typer.Option(
-            "--centred", help="Learn around the means of the units; `--scheme centred` is a start that fits."
+            "--centred", help="Centred learning, around the means of the units; best with `--scheme centred`."
         ),
     ] = False,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
@@ -123,14 +128,15 @@ def train(
         int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
     ] = None,
     evaluate_at: Annotated[
-        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+        str | None,
+        typer.Option(help="Epochs to measure at, for example 0,40,100; instead of --evaluate-every."),
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     sample_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
     ] = None,
     validation_weight: Annotated[
-        Path | None, typer.Option(help="The same for the points of --validation.")
+        Path | None, typer.Option(help="Weights of the points of --validation.")
     ] = None,
     guard: Annotated[
         bool | None,
@@ -149,7 +155,9 @@ def train(
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to measure on, not to learn; `evaluate --held-out` knows them."),
+        typer.Option(
+            help="Share of the rows to measure on, not to learn; `evaluate --held-out` finds them again."
+        ),
     ] = None,
     columns: ColumnsOption = None,
     drop: DropOption = None,
