@@ -23,7 +23,7 @@ from paramagnet._registry import Registry
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
 from paramagnet.theory.edge import centred_start
-from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
+from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias, as_layer_bias
 from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
@@ -147,7 +147,7 @@ class LayerCorrelation(Scale):
         n, m = layers.n_visible, layers.n_hidden
         b, c = layers.visible_bias, as_bias(layers.hidden_bias, "hidden_bias")
         if not isinstance(b, Biases):
-            b = as_bias(b, "visible_bias")
+            b = as_layer_bias(b, layers.visible, "visible_bias")
         elif b.largest > LARGEST_BIAS:
             raise ValueError(
                 f'`visible_bias` must stay below {LARGEST_BIAS:g} for `scale_from="biases"`, got '
