@@ -65,6 +65,7 @@ rbm = pm.initialize(20, 4, rng=0)
 NEEDED = {
     "docs/adapters.md": ("sklearn", "jax", "flax", "netket", "h5py", "torch"),
     "docs/data.md": ("PARAMAGNET_DATA",),
+    "docs/gpu.md": ("torch",),
 }
 # Too long for a test, or not without a network, a cluster or data: their arguments are checked.
 PARSED_ONLY = {

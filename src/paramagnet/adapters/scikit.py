@@ -28,9 +28,10 @@ from paramagnet.learning.gradients.default import default_gradient
 from paramagnet.learning.gradients.persistent import PCD
 from paramagnet.learning.guard import Guard
 from paramagnet.learning.optimizers import Adam, Optimizer
+from paramagnet.learning.preparing import take_over
 from paramagnet.learning.schedule import LearningRate
 from paramagnet.learning.state import TrainState
-from paramagnet.learning.training import take_over, train
+from paramagnet.learning.training import train
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import sample
 from paramagnet.units import BIT, SPIN, BinaryUnit, FloatArray, as_binary, as_unit

@@ -27,6 +27,7 @@ _PURPOSES = {
     "int16_tables": "sampling",
     "int16_weights": "sampling",
     "otsu": "binarization",
+    "identity_counts": "weights of sequences",
 }
 
 
