@@ -182,21 +182,39 @@ def runs(study: Study, seconds: float) -> dict[str, Any]:
     return found
 
 
+def names() -> list[str]:
+    """The runs in the order of the page."""
+    starts = [*(f"{gain:g} of the edge" for gain in GAINS), "1e-4"]
+    found = [f"ours, {start}, decay {decay:g}" for decay in reversed(DECAYS) for start in starts]
+    return [
+        *found,
+        *(f"rbms, {start}" for start in ("its start, 0.01", "our biases, 0.01", "our biases, 0.1")),
+    ]
+
+
 def table(record: dict[str, Any], seed: int = 0) -> list[str]:
     """The rows of docs/ww_domain.md: each run at the time that is best on the validation sequences."""
     level = record["splits"][str(seed)]["independent"]["test"]
     rows = [f"| independent sites | | | {level:.2f} | 0 | | |"]
-    for key, points in record["runs"].items():
-        name, _, number = key.rpartition(", seed ")
-        if int(number) != seed:
-            continue
-        best = max(points, key=lambda point: point["validation"])
-        last = points[-1]
+    for name in names():
+        points = record["runs"][f"{name}, seed {seed}"]
+        best, last = max(points, key=lambda point: point["validation"]), points[-1]
         when = f"{best['seconds']:.1f} s, {best['updates']}"
         rows.append(
             f"| {name} | {when} | {best['train']:.2f} | {best['test']:.2f} | {best['test'] - level:+.2f} | "
             f"{best['error']:.2f}, {best['n_effective']:.0f} | {last['test'] - level:+.2f} |"
         )
+    return rows
+
+
+def course(record: dict[str, Any], seed: int = 0) -> list[str]:
+    """The second table of the page: the gain over independent sites in the course of the runs with decay."""
+    level = record["splits"][str(seed)]["independent"]["test"]
+    rows = []
+    for name in names()[: 1 + len(GAINS)]:
+        points = record["runs"][f"{name}, seed {seed}"]
+        gains = " | ".join(f"{point['test'] - level:+.2f}" for point in points)
+        rows.append(f"| {name.split(', ')[1]} | {gains} |")
     return rows
 
 
@@ -211,7 +229,7 @@ def main() -> None:
     parser.add_argument("--keep", help="folder for the machines that are best on the validation sequences")
     arguments = parser.parse_args()
     if arguments.table:
-        print("\n".join(table(read(), arguments.seed)))
+        print("\n".join([*table(read(), arguments.seed), "", *course(read(), arguments.seed)]))
         return
     study = Study(arguments.path, arguments.seed)
     for name, begin in runs(study, arguments.seconds).items():
