@@ -161,6 +161,7 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         {"data": ("rbm",)},
     )
     numbers = {"value": ("float", 1.0), "error": ("float", 0.0), "n_effective": ("float", 100.0)}
+    numbers |= {"points_error": ("float", 0.1), "n_points": ("count", 5)}
     yield Call("Estimate", pm.Estimate, numbers)
     likelihood = {"rbm": m, "data": data, "log_partition": ("real?", None)}
     likelihood |= {"sample_weight": ("reals?", None)}

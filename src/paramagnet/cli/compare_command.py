@@ -36,22 +36,25 @@ _NOT_KEPT = "interrupted: the runs are lost; with `--out FOLDER` they are kept, 
 def compare(
     data: DataArgument,
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+        int | None, typer.Option(help="Number of hidden units; chosen with a stated reason if not given.")
     ] = None,
     visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
     hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     gain: Annotated[
-        list[float] | None, typer.Option(help="Factor on beta_max; repeat for more. Else 1/4 to 4.")
+        list[float] | None,
+        typer.Option(help="Factor on beta_max; repeat it for several. 1/4 to 4 if not given."),
     ] = None,
     scheme: Annotated[
-        list[str] | None, typer.Option(help="Another scheme; repeat for more. Else all of them.")
+        list[str] | None, typer.Option(help="A scheme to compare; repeat it for several. All if not given.")
     ] = None,
     epochs: Annotated[int, typer.Option(help="How many times to go through the data.")] = 100,
     trials: Annotated[int, typer.Option(help="How often to train from each start.")] = 5,
     learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
-    centred: Annotated[bool, typer.Option("--centred", help="Learn around the means of the units.")] = False,
+    centred: Annotated[
+        bool, typer.Option("--centred", help="Centred learning, around the means of the units.")
+    ] = False,
     held_out: Annotated[float, typer.Option(help="Share of the points to measure on, not to learn.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes, one run each.")] = 1,
