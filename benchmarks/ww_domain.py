@@ -40,6 +40,7 @@ PLACE = Path(__file__).parent / "data" / "ww_domain.json"
 N_HIDDEN, N_CHAINS, N_STEPS, N_BATCH = 100, 500, 10, 500
 RATE, SMALL = 3e-3, 1e-4
 GAINS = (0.25, 0.5, 1.0, 2.0)
+CONTACTS_OF = ("ours, 0.25 of the edge, decay 1", "ours, 1e-4, decay 1")
 MARKS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the time
 DECAYS = (0.0, 1.0)
 N_SAMPLES, N_TEMPERATURES = 500, 1000  # of mAIS
@@ -182,21 +183,52 @@ def runs(study: Study, seconds: float) -> dict[str, Any]:
     return found
 
 
+def add_contacts(study: Study, folder: Path) -> None:
+    """The ten strongest couplings of kept machines, at least four sites apart, into the record."""
+    from paramagnet.couplings import effective_couplings, strongest_contacts
+
+    record = read()
+    for name in CONTACTS_OF:
+        rbm = pm.RBM.load(folder / file_name(f"{name}, seed {study.seed}"))
+        found = effective_couplings(rbm, study.points, sample_weight=study.shares, n_contexts=50, rng=0)
+        pairs = strongest_contacts(found.corrected, 10, least_distance=4)
+        record.setdefault("contacts", {})[name] = [[i + 1, j + 1, round(s, 3)] for i, j, s in pairs]
+    save(record)
+
+
+def names() -> list[str]:
+    """The runs in the order of the page."""
+    starts = [*(f"{gain:g} of the edge" for gain in GAINS), "1e-4"]
+    found = [f"ours, {start}, decay {decay:g}" for decay in reversed(DECAYS) for start in starts]
+    return [
+        *found,
+        *(f"rbms, {start}" for start in ("its start, 0.01", "our biases, 0.01", "our biases, 0.1")),
+    ]
+
+
 def table(record: dict[str, Any], seed: int = 0) -> list[str]:
     """The rows of docs/ww_domain.md: each run at the time that is best on the validation sequences."""
     level = record["splits"][str(seed)]["independent"]["test"]
     rows = [f"| independent sites | | | {level:.2f} | 0 | | |"]
-    for key, points in record["runs"].items():
-        name, _, number = key.rpartition(", seed ")
-        if int(number) != seed:
-            continue
-        best = max(points, key=lambda point: point["validation"])
-        last = points[-1]
+    for name in names():
+        points = record["runs"][f"{name}, seed {seed}"]
+        best, last = max(points, key=lambda point: point["validation"]), points[-1]
         when = f"{best['seconds']:.1f} s, {best['updates']}"
         rows.append(
             f"| {name} | {when} | {best['train']:.2f} | {best['test']:.2f} | {best['test'] - level:+.2f} | "
             f"{best['error']:.2f}, {best['n_effective']:.0f} | {last['test'] - level:+.2f} |"
         )
+    return rows
+
+
+def course(record: dict[str, Any], seed: int = 0) -> list[str]:
+    """The second table of the page: the gain over independent sites in the course of the runs with decay."""
+    level = record["splits"][str(seed)]["independent"]["test"]
+    rows = []
+    for name in names()[: 1 + len(GAINS)]:
+        points = record["runs"][f"{name}, seed {seed}"]
+        gains = " | ".join(f"{point['test'] - level:+.2f}" for point in points)
+        rows.append(f"| {name.split(', ')[1]} | {gains} |")
     return rows
 
 
@@ -208,12 +240,16 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--contacts", help="such a folder: add the strongest couplings of machines in it")
     parser.add_argument("--keep", help="folder for the machines that are best on the validation sequences")
     arguments = parser.parse_args()
     if arguments.table:
-        print("\n".join(table(read(), arguments.seed)))
+        print("\n".join([*table(read(), arguments.seed), "", *course(read(), arguments.seed)]))
         return
     study = Study(arguments.path, arguments.seed)
+    if arguments.contacts:
+        add_contacts(study, Path(arguments.contacts))
+        return
     for name, begin in runs(study, arguments.seconds).items():
         key = f"{name}, seed {arguments.seed}"
         if arguments.only not in name or key in read().get("runs", {}):
@@ -224,9 +260,19 @@ def main() -> None:
             if arguments.keep and points[-1]["validation"] > best:
                 best = points[-1]["validation"]
                 Path(arguments.keep).mkdir(parents=True, exist_ok=True)
-                rbm.save(Path(arguments.keep) / (key.replace(", ", "_").replace(" ", "-") + ".safetensors"))
+                rbm.save(Path(arguments.keep) / file_name(key))
         write(study, key, points)
         print(key, json.dumps(points[-1]), flush=True)
+
+
+def file_name(key: str) -> str:
+    """The file of the machine of a run."""
+    return key.replace(", ", "_").replace(" ", "-") + ".safetensors"
+
+
+def save(record: dict[str, Any]) -> None:
+    """Write the record."""
+    PLACE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def read() -> dict[str, Any]:
@@ -247,7 +293,7 @@ def write(study: Study, key: str, points: list[dict[str, Any]]) -> None:
     }  # fmt: skip
     record.setdefault("splits", {})[str(study.seed)] = facts
     record.setdefault("runs", {})[key] = points
-    PLACE.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    save(record)
 
 
 if __name__ == "__main__":

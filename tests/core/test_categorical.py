@@ -334,6 +334,8 @@ def test_checks_of_values_are_refused_for_labels():
         data = np.zeros((5, 3))
         with pytest.raises(ValueError, match="`rbm` must have units with one row or column of weights each"):
             pm.diagnose(rbm, data)
+        with pytest.raises(ValueError, match="`rbm` must have units with one row or column of weights each"):
+            pm.learning.quick_diagnosis(rbm, data)
 
 
 def test_bad_means_and_weights():

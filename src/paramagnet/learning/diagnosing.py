@@ -119,14 +119,7 @@ def diagnose(
     samples and reference points for distances. A chain that does not mix makes averages of samples wrong,
     too: where *slow* is found beside others, treat it first.
     """
-    if (as_rbm(rbm, "rbm").visible.width, rbm.hidden.width) != (1, 1):
-        raise ValueError(
-            f"`rbm` must have units with one row or column of weights each, got {rbm.visible} and "
-            f"{rbm.hidden} units. The checks compare means and correlations of values, which labels do not "
-            "have; compare `rbm.visible.column_means(...)` of data and samples, and likelihoods of held-out "
-            "points."
-        )
-    points, held_out = _check_data(rbm, data, validation)
+    points, held_out = _check_data(as_rbm(rbm, "rbm"), data, validation)
     n_steps = as_count(n_steps, "n_steps", minimum=FEWEST_SWEEPS, maximum=MOST_SWEEPS)
     n_chains = as_count(n_chains, "n_chains", minimum=FEWEST_CHAINS, maximum=MOST_CHAINS)
     starts = None if chains is None else _check_chains(rbm, chains)
@@ -224,6 +217,13 @@ def quick_diagnosis(
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+    if (rbm.visible.width, rbm.hidden.width) != (1, 1):
+        raise ValueError(
+            f"`rbm` must have units with one row or column of weights each, got {rbm.visible} and "
+            f"{rbm.hidden} units. The checks compare means and correlations of values, which labels do not "
+            "have; compare `rbm.visible.column_means(...)` of data and samples, and likelihoods of held-out "
+            "points."
+        )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
         raise ValueError(
