@@ -3,15 +3,15 @@
     python benchmarks/whole_run.py train [--gain 1] [--c -5] [--seconds 240]
     python benchmarks/whole_run.py compare COMMIT [--rounds 5] [--threads 1] [--json FILE]
 
-A run of `mnist_bit` (784 x 500 units, 1000 chains, 40 sweeps an update, 3000 points, 100 epochs of 30 updates)
-takes a quarter of an hour and more. ``train`` makes one and keeps its machines of some epochs in a folder of
-their own (``--folder``, by default ``whole_run`` beside the cache of data); asked again, it goes on where the
-seconds were over. ``compare`` then times a fraction of the run with either commit, each in a process of its
-own, in turn: from every machine that was kept `UPDATES` updates, after `RELAXED` sweeps, and `TEMPERATURES` of
-the 3000 temperatures of mAIS with 4500 samples. The whole run follows from it: the seconds of an update,
-interpolated between the epochs, times 3000, and three estimates of ln Z with 4500 samples and 3000
-temperatures. The cheaper estimates between the paper's epochs (13 times 500 samples, 500 temperatures) are
-left out: they take a hundredth. One line more times 40 sweeps of 1000 chains alone.
+A run of `mnist_bit` (784 x 500 units, 1000 chains, 40 sweeps an update, 3000 points, 100 epochs of 30
+updates) takes a quarter of an hour and more. ``train`` makes one and keeps its machines of some epochs in a
+folder of their own (``--folder``, by default ``whole_run`` beside the cache of data); asked again, it goes on
+where the seconds were over. ``compare`` then times a fraction of the run with either commit, each in a
+process of its own, in turn: from every machine that was kept `UPDATES` updates, after `RELAXED` sweeps, and
+`TEMPERATURES` of the 3000 temperatures of mAIS with 4500 samples. The whole run follows from it: the seconds
+of an update, interpolated between the epochs, times 3000, and three estimates of ln Z with 4500 samples and
+3000 temperatures. The cheaper estimates between the paper's epochs (13 times 500 samples, 500 temperatures)
+are left out: they take a hundredth. One line more times 40 sweeps of 1000 chains alone.
 """
 
 from __future__ import annotations
@@ -172,7 +172,9 @@ def compare(commit: str, folder: Path, n_threads: int, rounds: int, epochs: list
                 for name, seconds in best.items():
                     found[name].setdefault(epoch, {})[kind] = seconds
                 ratio = best["former"] / best["present"]
-                print(f"epoch {epoch:3d}, {kind:12s} {1e3 * best['present']:9.2f} ms, {ratio:5.2f}", flush=True)
+                print(
+                    f"epoch {epoch:3d}, {kind:12s} {1e3 * best['present']:9.2f} ms, {ratio:5.2f}", flush=True
+                )
     return {name: {"parts": parts, **whole(parts)} for name, parts in found.items()}
 
 

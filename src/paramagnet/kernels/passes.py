@@ -149,7 +149,7 @@ def sum_sizes(rows: Any, out: Any) -> None:
             out[j] += abs(row[j])
 
 
-@kernel
+@part
 def _centre(row: Any, mu: float, of_hidden: Any, of_visible: float, lam: Any, slope: Any) -> None:
     """The slope of one row in centred coordinates."""
     for j in range(slope.size):
@@ -201,10 +201,10 @@ def move_weights(
     leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; where
     they are empty it is the gradient itself. The sums of the changes of the weights, decay included, with
     ``lam`` go to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors
-    of parameters and of two slots, which may be empty; they may be the same arrays. A row is copied first, because
-    the compiler makes no vectors of loops whose arrays may overlap. ``thresholds``, one for each column, are
-    taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the squared parameters,
-    and that of the squared slope.
+    of parameters and of two slots, which may be empty; they may be the same arrays. A row is copied first,
+    because the compiler makes no vectors of loops whose arrays may overlap. ``thresholds``, one for each
+    column, are taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the squared
+    parameters, and that of the squared slope.
     """
     m = gradient.shape[1]
     mu, lam, of_visible, of_hidden = offsets
