@@ -8,7 +8,8 @@ on spinning for a while after their work, on the cores of whoever comes next. In
 timed is followed by as many as take about 60 ms, whose mean counts; the ratios are those of the fastest
 turns, and of the median ones in brackets. ``--threads 0`` stands for the default of each package. The
 updates are those of `everyday_peers.py`: Adam for all, batches of 100 points. rbms and PyTorch are needed:
-`make bench-peers` installs them in an environment of their own.
+`make bench-peers` installs them in an environment of their own. With ``--only`` the rows that were measured
+replace those of FILE, and the others stay.
 """
 
 from __future__ import annotations
@@ -153,9 +154,12 @@ def main() -> None:
                 for side in sides.values():
                     side.end()
     if options.json:
+        path = Path(options.json)
+        if options.only and path.is_file():  # a piece of the table: the other rows stay
+            results = json.loads(path.read_text(encoding="utf-8"))["results"] | results
         write_json(
-            options.json,
-            {"rounds": options.rounds, "former": options.former, **results},
+            path,
+            {**results, "rounds": options.rounds, "former": options.former},
             "paramagnet",
             "torch",
             "rbms",
