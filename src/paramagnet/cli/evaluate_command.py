@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from paramagnet.estimates import Estimate
     from paramagnet.learning.evaluation import LogZ
     from paramagnet.rbm import RBM
+    from paramagnet.units import FloatArray
 
 
 def evaluate(
@@ -52,13 +53,13 @@ def evaluate(
     It is printed with two errors: that of a mean over these points, and that of ln Z. ln Z is exact where
     that takes at most ten minutes; else it is estimated by mAIS.
 
-    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales.
+    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales; of
+    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these.
     """
-    import numpy as np
-
     from paramagnet.cli.console import say
     from paramagnet.cli.independent_level import independent_level
     from paramagnet.cli.number_text import show_likelihood
+    from paramagnet.data.preparation import Preparation
     from paramagnet.exact.cost import SECONDS_ALLOWED
     from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.likelihood import log_likelihood
@@ -70,10 +71,9 @@ def evaluate(
     source = load_measured(data, model, rbm.visible.name, options, held_out)
     points = source.states
     log_z, method, why = find_log_z(rbm, policy, seed)
-    estimate = log_likelihood(rbm, points, log_partition=log_z)
-    spread = -rbm.free_energy(points)
-    error = float(np.std(spread, ddof=1) / np.sqrt(len(points))) if len(points) > 1 else float("inf")
-    level = independent_level(points, rbm.visible, source.preparation)
+    estimate = log_likelihood(rbm, points, log_partition=log_z, sample_weight=source.weights)
+    error = _error_of_mean(-rbm.free_energy(points), source.weights)
+    level = independent_level(points, rbm.visible, source.preparation, source.weights)
     if as_json:
         record = _record(estimate, log_z, method, why, len(points))
         record["points_error"] = error if error < float("inf") else None
@@ -82,7 +82,7 @@ def evaluate(
     else:
         text = show_likelihood(estimate.value, error, len(points), estimate.error)
         say(f"log-likelihood: {text}, nats per point")
-        if source.preparation is not None and rbm.visible.values is None:
+        if isinstance(source.preparation, Preparation) and rbm.visible.values is None:
             shift = source.preparation.log_scale
             say(f"  of the standardized columns; in your own units {estimate.value - shift:.2f}")
         gain = estimate.value - level[0]
@@ -98,6 +98,18 @@ def evaluate(
             "Try more `--temperatures`, then more `--samples`.",
             err=True,
         )
+
+
+def _error_of_mean(values: FloatArray, weights: FloatArray | None) -> float:
+    """The standard error of a mean over points, each of which counts as often as its weight says."""
+    import numpy as np
+
+    counts = np.ones(len(values)) if weights is None else weights
+    total = float(counts.sum())
+    if total <= 1.0 or len(values) < 2:
+        return float("inf")
+    mean = np.average(values, weights=counts)
+    return float(np.sqrt(counts @ (values - mean) ** 2 / (total - 1.0) / total))
 
 
 def find_log_z(rbm: RBM, policy: LogZ, seed: int | None) -> tuple[Estimate, str, str]:
