@@ -47,7 +47,7 @@ docs: $(VENV)/.docs
 tables: $(STAMP)
 	$(BIN)/python benchmarks/document_tables.py
 	$(BIN)/python benchmarks/reproduction_page.py
-	$(BIN)/python benchmarks/overview_figure.py
+	PYTHONPATH=. $(BIN)/python benchmarks/overview_figure.py
 
 # Long computations whose records are committed; each skips what is already there. Set JOBS (processes) and
 # MINUTES (stop after so many; unfinished runs are saved and go on next time) as you like.

@@ -1,4 +1,4 @@
-"""Write the measured tables of README and the site again, from their records.
+"""Write the measured tables of the site again, from their records.
 
     python benchmarks/document_tables.py
 
@@ -39,7 +39,7 @@ from reproduction_facts import Facts
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
 PAPER = ROOT / "src" / "paramagnet" / "reproduction" / "paper" / "log_likelihoods.csv"
-PAGES = ["README.md", "docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
+PAGES = ["docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
 SETS = {"toy": "toy", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
 OTHERS = [gain for gain in GAINS if gain != 1.0]
 GAIN_NAMES = ["gain 1/4", "1/2", "2", "4"]

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import paramagnet as pm
 from paramagnet.cli import app
-from paramagnet.cli.number_text import show_likelihood
 from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
+from paramagnet.estimates import show_likelihood
 
 N_ROWS = 200
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import paramagnet
 from paramagnet.cli import app
-from paramagnet.cli.train_command import _how_to_resume
+from paramagnet.cli.training_run import how_to_resume
 from paramagnet.data.files import read_data
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.state import load_checkpoint
@@ -243,7 +243,7 @@ def test_data_are_never_overwritten(folder):
 def test_the_command_to_go_on_with_does_not_force(monkeypatch):
     monkeypatch.setattr("sys.argv", ["paramagnet", "train", "a b.npy", "--force", "--resume"])
     state = SimpleNamespace(epoch=3, update=9)
-    words = _how_to_resume(state, Path("m.checkpoint.safetensors"))
+    words = how_to_resume(state, Path("m.checkpoint.safetensors"))
     assert words.endswith("Go on with: paramagnet train 'a b.npy' --resume")
 
 

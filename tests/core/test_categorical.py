@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -193,6 +194,26 @@ def test_fields_of_400_do_not_overflow():
     assert unit.log_trace(field)[0] == pytest.approx(400.0 + math.log(2.0), abs=1e-12)
     assert np.allclose(unit.mean(field), [0.5, 0.0, 0.0, 0.5], rtol=0.0, atol=1e-15)
     assert set(unit.draw(np.tile(field, (50, 1)), np.random.default_rng(0)).ravel()) == {0.0, 3.0}
+
+
+@pytest.mark.parametrize("hidden", ["bit", "spin", "categorical(3)"])
+def test_sums_in_fields_of_forty(hidden):
+    """Machines whose fields reach from -40 to 40, against sums of exact fractions of the largest term."""
+    rbm = machine(hidden, scale=40.0)
+    v, _, x, y, minus_energy = joint(rbm)
+    fields = rbm.field_h_given_v(v)
+    assert fields.min() < -40.0 < 40.0 < fields.max()
+    largest = minus_energy.max()
+    terms = [mpmath.exp(mpmath.mpf(float(e)) - float(largest)) for e in minus_energy.ravel()]
+    log_z = largest + float(mpmath.log(mpmath.fsum(terms)))
+    assert pm.log_partition(rbm) == pytest.approx(log_z, rel=1e-14)
+    p = np.exp(minus_energy - log_z)
+    found = exact_moments(rbm)
+    assert np.allclose(found.products, x.T @ p @ y, rtol=0.0, atol=1e-10)
+    assert np.isfinite(pm.log_likelihood(rbm, v).value)
+    assert np.isfinite(pm.sample(rbm, 20, n_steps=5, rng=0)).all()
+    estimate = pm.estimate_log_partition(rbm, n_samples=50, n_temperatures=50, rng=0)
+    assert np.isfinite((estimate.value, estimate.error)).all()
 
 
 def test_absent_states_have_finite_biases():

@@ -89,6 +89,56 @@ def test_a_machine_that_is_not_centred_is_noticed(monkeypatch):
     assert abs(wrong.value - wrong.theory) > 10.0 * wrong.error
 
 
+@pytest.mark.parametrize("hidden", ["bit", "categorical(3)"])
+def test_centred_starts_keep_the_frequencies_of_labels(hidden):
+    """Means of chains over starts near the edge, with the term of the biases and without (a planted bug)."""
+    rng = np.random.default_rng(0)
+    shares = np.array([0.7, 0.15, 0.1, 0.05])
+    data = rng.choice(4, p=shares, size=(400, 40))
+    wanted = pm.categorical(4).column_means(data.astype(float)).reshape(40, 4).mean(axis=0)
+    found, without = np.zeros(4), np.zeros(4)
+    for seed in range(6):
+        drawn = pm.draw_machine(
+            40, 60, visible="categorical(4)", hidden=hidden, scheme="centred", visible_bias="data", data=data,
+            gain=1.0, rng=seed,
+        )  # fmt: skip
+        rbm = drawn.rbm
+        variance = 0.25 if hidden == "bit" else 2.0 / 3.0
+        term = drawn.sigma**2 * 60 * variance * rbm.visible.column_means(data.astype(float))
+        bare = pm.RBM(rbm.weights, rbm.visible_bias - term, rbm.hidden_bias, *rbm.units)
+        for machine, total in ((rbm, found), (bare, without)):
+            states = pm.sample(machine, 500, n_steps=100, rng=seed)
+            total += machine.visible.column_means(states).reshape(40, 4).mean(axis=0) / 6.0
+    assert np.abs(found - wanted).max() < 0.03
+    assert np.abs(without - wanted).max() > 0.05
+
+
+def test_centred_starts_of_relu_units_have_the_mean_they_assume():
+    data = np.random.default_rng(0).choice([-1.0, 1.0], p=[0.3, 0.7], size=(300, 60))
+    found, assumed = [], []
+    for seed in range(6):
+        drawn = pm.draw_machine(
+            60, 90, hidden="relu", scheme="centred", visible_bias="data", data=data, gain=0.7, rng=seed
+        )
+        rbm = drawn.rbm
+        biases = rbm.visible.bias_from(data)
+        mu = rbm.visible.mean(biases)
+        assumed.append(
+            np.mean((biases - rbm.visible_bias) @ rbm.weights.sum(axis=1))
+            / (rbm.weights.sum(axis=1) ** 2).sum()
+        )
+        states = pm.sample(rbm, 400, n_steps=60, rng=seed)
+        found.append(rbm.mean_h_given_v(states).mean())
+        np.testing.assert_allclose(rbm.hidden_bias, -mu @ rbm.weights, atol=1e-12)
+    bare = float(pm.relu().mean(np.zeros(1))[0])
+    assert abs(np.mean(found) - np.mean(assumed)) < 0.03
+    assert abs(np.mean(found) - bare) > 0.03
+    strong = pm.initialize(
+        60, 20, hidden="relu", scheme="centred", visible_bias="data", data=data, gain=3.0, rng=0
+    )
+    assert np.isfinite(strong.visible_bias).all()
+
+
 def test_extrapolation_of_a_straight_line():
     sizes = [40, 80, 160]
     value, error = load_script().extrapolate(sizes, [2.0 - 3.0 / n for n in sizes], [0.1, 0.05, 0.02])

@@ -20,7 +20,9 @@ LEAVES = {
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "schemes", "initializers", "package_scales"}
-PRODUCT = SUMS | THEORY | {"sampling", "learning", "data", "plots", "diagnosis_plot", "sequence_plots"}
+PRODUCT = (
+    SUMS | THEORY | {"sampling", "learning", "data", "plots", "diagnosis_plot", "sequence_plots", "couplings"}
+)
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
@@ -45,6 +47,7 @@ MAY_IMPORT = {
     "estimates": set(),
     "rbm": {"units"},
     "layout": {"units", "rbm"},
+    "couplings": {"units", "rbm"},
     "theory": {"units"},
     "schemes": {"units", "rbm", "theory"},
     "initializers": {"units", "rbm", "theory", "schemes"},

@@ -127,7 +127,7 @@ def _print_advice(
     drop, gaps = suggest_options(table)
     words = ["paramagnet", "train", str(path), *(["--drop", ",".join(drop)] if drop else [])]
     words += ["--missing", "mode"] if gaps else []
-    words += ["--held-out", "0.2", "--out", f"{path.stem}.safetensors"]
+    words += ["--held-out", "0.2", "--learning-rate", "0.01", "--out", f"{path.stem}.safetensors"]
     say(f"learn it: {shlex.join(words)}")
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paramagnet.cli.console import Bar, say
+from paramagnet.cli.console import say
 from paramagnet.cli.fields import (
     FieldCommand,
+    choose_gradient,
     given_settings,
-    make_gradient,
     make_optimizer,
     make_scheme,
     refuse_unused,
@@ -23,7 +22,6 @@ from paramagnet.cli.history import (
     print_history,
     print_level,
     quiet_training,
-    show_value,
 )
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
@@ -43,13 +41,12 @@ from paramagnet.cli.table_options import (
     TableOptions,
     UnknownOption,
 )
+from paramagnet.cli.training_run import Watch, default_schedule, how_to_resume, load_state, require_new
 
 if TYPE_CHECKING:
-    from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import TrainState
     from paramagnet.rbm import RBM
-    from paramagnet.units import Unit
 
 app = typer.Typer(add_completion=False)
 
@@ -233,7 +230,7 @@ def train(
             raise ValueError(f"`--out` must not be the {name}, got {str(out)!r}.")
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
-        _require_new(out, checkpoint)
+        require_new(out, checkpoint)
     sequences = is_sequence_file(data)
     if visible_bias is None:
         visible_bias = "data" if sequences else "0"
@@ -270,15 +267,15 @@ def train(
     sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
-    estimator = _choose_gradient(sizes, gradient, exact, pcd, settings, flags)
+    estimator = choose_gradient(sizes, gradient, exact, pcd, settings, flags)
     if schedule is None and optimizer == "adam" and learning_rate is None and not estimator.exact:
-        schedule = _default_schedule(checkpoint if resume else None)
+        schedule = default_schedule(checkpoint if resume else None)
     ascent = make_optimizer(optimizer, settings, learning_rate, momentum, schedule)
     weights = make_scheme(scheme, settings)
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
-    state = _load_state(checkpoint, hidden_units, visible, hidden) if resume else None
+    state = load_state(checkpoint, hidden_units, visible, hidden) if resume else None
     if state is not None:
         start = state
         usual = "data" if sequences else 0.0
@@ -301,9 +298,9 @@ def train(
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
     print_level(points, sizes[2], measured, of_points, of_measured)
-    progress = _Watch(epochs, seconds, n_batches, state)
+    progress = Watch(epochs, seconds, n_batches, state)
     try:
-        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
+        with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
                 start,
                 points,
@@ -344,20 +341,6 @@ def train(
         typer.echo(f"learning curve: {plot}")
 
 
-def _require_new(out: Path, checkpoint: Path) -> None:
-    """An error if training would replace the machine or the checkpoint of another run."""
-    if out.exists():
-        raise FileExistsError(
-            f"`--out` must be a new file, {str(out)!r} exists. Choose another name, train it further by "
-            "`--resume`, or replace it by `--force`."
-        )
-    if checkpoint.exists():
-        raise FileExistsError(
-            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or replace it by "
-            "`--force`."
-        )
-
-
 def _as_bias(text: str) -> float | str:
     from paramagnet._checks import as_real
 
@@ -367,67 +350,6 @@ def _as_bias(text: str) -> float | str:
         raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
 
 
-def _choose_gradient(
-    sizes: tuple[int, int, Unit, Unit],
-    named: str | None,
-    exact: bool,
-    pcd: bool,
-    given: dict[str, Any],
-    flags: dict[str, int | None],
-) -> Gradient:
-    from paramagnet.learning.gradients.default import is_cheap
-
-    if exact and pcd:
-        raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
-    if named is not None and (exact or pcd):
-        raise ValueError(
-            f"`--gradient` must be given without `--exact` and `--pcd`, got {named!r} and one of them."
-        )
-    if named is not None:
-        return make_gradient(named, given, **flags)
-    if exact or (not pcd and is_cheap(*sizes)):
-        return make_gradient("exact", given, n_threads=flags["n_threads"], force=exact)
-    return make_gradient("pcd", given, **flags)
-
-
-def _default_schedule(checkpoint: Path | None) -> str | None:
-    """The schedule of adam with sampled gradients; a run that goes on keeps its own."""
-    if checkpoint is None or not checkpoint.exists():
-        return "linear"
-    from paramagnet.learning.state import load_checkpoint
-
-    return "linear" if "Schedule(" in load_checkpoint(checkpoint).settings["optimizer"] else None
-
-
-def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
-    from paramagnet.learning.state import load_checkpoint
-    from paramagnet.units import find_unit
-
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
-        )
-    state = load_checkpoint(path)
-    had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
-    if had != (hidden_units, find_unit(visible, "visible"), find_unit(hidden, "hidden")):
-        raise ValueError(
-            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
-            f"--hidden '{had[2]}'."
-        )
-    return state
-
-
-def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
-    if state is None:
-        return "Interrupted before the first update; nothing was kept."
-    words = (word for word in sys.argv[1:] if word not in ("--resume", "--force"))
-    command = ["paramagnet", *words, "--resume"]
-    return (
-        f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
-        f"Go on with: {shlex.join(command)}"
-    )
-
-
 def _draw(result: TrainResult, plot: Path) -> None:
     from paramagnet.plots import plot_learning_curve, save_figure
 
@@ -435,43 +357,3 @@ def _draw(result: TrainResult, plot: Path) -> None:
     save_figure(
         plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
     )
-
-
-class _Watch:
-    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
-
-    def __init__(
-        self, epochs: int | None, seconds: float | None, n_batches: int, start: TrainState | None
-    ) -> None:
-        self.state = start
-        self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
-        self._bar = Bar(self._title(0), done=self._fraction())
-
-    def __enter__(self) -> _Watch:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def show(self, state: TrainState) -> None:
-        """Show the state; called after every update."""
-        self.state = state
-        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
-        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
-
-    def _title(self, epoch: int) -> str:
-        planned = self._planned()
-        return f"epoch {epoch}" if planned is None else f"epoch {epoch}/{planned}"
-
-    def _planned(self) -> int | None:
-        """The epochs of the run; a budget in seconds has them once it is planned."""
-        if self._seconds is not None and self.state is not None and self.state.watch is not None:
-            return self.state.watch.epochs
-        return self._epochs
-
-    def _fraction(self) -> float:
-        planned = self._planned()
-        if self.state is None or not planned:
-            return 0.0
-        return (self.state.epoch + self.state.batch / self._n_batches) / planned

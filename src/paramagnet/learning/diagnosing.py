@@ -18,7 +18,7 @@ from paramagnet.learning import verdict
 from paramagnet.learning.autocorrelation import ChainMemory, measure_memory, record_chains
 from paramagnet.learning.diagnosis import Diagnosis
 from paramagnet.learning.evaluation import LogZ, as_log_z
-from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.likelihood import free_energies, likelihood_of
 from paramagnet.learning.nearness import Nearness, measure_nearness
 from paramagnet.learning.symptoms import (
     IndependentLevel,
@@ -317,7 +317,6 @@ def _likelihoods(
             found += [None, None]
             continue
         on = points if states is None else states
-        value = -float(np.mean(free_energies(rbm, on))) - log_z.value
-        found.append(Estimate(value, log_z.error, log_z.n_effective))
+        found.append(likelihood_of(free_energies(rbm, on), log_z))
         found.append(measure_independent(rbm, points, states))
     return found[0], found[1], found[2], found[3]

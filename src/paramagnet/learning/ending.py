@@ -48,7 +48,8 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
         return tuple(notes)
     if measured:
         value, error = state.records[-1].log_likelihood, state.records[-1].error
-        level = level_of(loop.layout.visible, loop.points, loop.points)
+        weights = loop.all_weights  # as those of the measured log-likelihood
+        level = level_of(loop.layout.visible, loop.points, loop.points, weights, weights)
     else:
         assert guard is not None
         now = guard.look(state, state.parameters, 1)

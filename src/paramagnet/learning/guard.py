@@ -119,6 +119,7 @@ class GuardedRun:
     gradient: Gradient
     batch_size: int
     engine: TorchEngine | None
+    weights: FloatArray | None = None  # of the points
 
     @cached_property
     def every(self) -> int:
@@ -142,7 +143,7 @@ class GuardedRun:
     @cached_property
     def level(self) -> float:
         """The log-likelihood of these points under independent units with the means of the data."""
-        return level_of(self.layout.visible, self.points, self.measured)
+        return level_of(self.layout.visible, self.points, self.measured, self.weights)
 
     @cached_property
     def start(self) -> str | FloatArray:
