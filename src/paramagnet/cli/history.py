@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 _MOST_ROWS = 12
 
 
-def print_level(points: FloatArray, visible: Unit, held_out: FloatArray | None) -> None:
+def print_level(
+    points: FloatArray,
+    visible: Unit,
+    held_out: FloatArray | None,
+    weights: FloatArray | None = None,
+    held_out_weights: FloatArray | None = None,
+) -> None:
     """Say what independent units reach, so that nobody ends below it unaware."""
     from paramagnet.learning.independent import level_of
 
-    line = f"independent units: {level_of(visible, points, points):.4f} nats per point"
+    line = f"independent units: {level_of(visible, points, points, weights, weights):.4f} nats per point"
     if held_out is not None and held_out.shape[1] == points.shape[1]:
-        line += f", validation {level_of(visible, points, held_out):.4f}"
+        line += f", validation {level_of(visible, points, held_out, weights, held_out_weights):.4f}"
     say(line, err=True)
 
 
