@@ -17,6 +17,7 @@ from paramagnet.cli.fields import (
     make_scheme,
     refuse_unused,
 )
+from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
     print_history,
@@ -41,7 +42,7 @@ from paramagnet.cli.table_options import (
     TableOptions,
     UnknownOption,
 )
-from paramagnet.cli.training_run import Watch, default_schedule, how_to_resume, load_state, require_new
+from paramagnet.cli.training_run import TrainingBar, default_schedule, how_to_resume, load_state, require_new
 
 if TYPE_CHECKING:
     from paramagnet.learning.result import TrainResult
@@ -306,7 +307,7 @@ def train(
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
     print_level(points, sizes[2], measured, of_points, of_measured)
-    progress = Watch(epochs, seconds, n_batches, state)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
@@ -336,9 +337,9 @@ def train(
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    print_history(result)
+    print_history(result, (points, of_points), None if measured is None else (measured, of_measured))
     for note in result.notes:
-        say(note, err=True)
+        say(name_flags(note, flags_of(ctx.command)), err=True)
     typer.echo(f"machine: {out}")
     if held_out is not None:
         say(
