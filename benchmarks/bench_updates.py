@@ -106,6 +106,11 @@ def compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, list[f
     return turns
 
 
+def keep(path: Path, results: dict[str, Any]) -> None:
+    """Write what was measured so far: a table takes many minutes."""
+    write_json(path, results, "paramagnet", "torch", "rbms", "numpy", "numba")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -122,6 +127,9 @@ def main() -> None:
         serve(options.serve, options.threads[0] or None)
         return
     results: dict[str, Any] = {}
+    if options.json and options.only and Path(options.json).is_file():
+        results = json.loads(Path(options.json).read_text(encoding="utf-8"))["results"]
+    results |= {"rounds": options.rounds, "former": options.former}
     with ExitStack() as stack:
         trees = {}
         if options.former:
@@ -150,22 +158,11 @@ def main() -> None:
                         flush=True,
                     )
                     results[f"{work}, {title}"] = {"seconds": best, "median": middle}
+                    if options.json:
+                        keep(Path(options.json), results)
             finally:
                 for side in sides.values():
                     side.end()
-    if options.json:
-        path = Path(options.json)
-        if options.only and path.is_file():  # a piece of the table: the other rows stay
-            results = json.loads(path.read_text(encoding="utf-8"))["results"] | results
-        write_json(
-            path,
-            {**results, "rounds": options.rounds, "former": options.former},
-            "paramagnet",
-            "torch",
-            "rbms",
-            "numpy",
-            "numba",
-        )
 
 
 if __name__ == "__main__":

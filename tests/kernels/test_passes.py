@@ -133,7 +133,7 @@ def test_a_step_in_slices(rule, centred, in_place, penalized, n, m):
     settings, norms = (*rule, rate, keep), np.zeros(2)
     for rows in [(0, n // 3), (n // 3, n)]:
         part = gradient[slice(*rows)]
-        taken = thresholds, weights, (along, across), norms
+        taken = in_place, thresholds, weights, (along, across), norms
         move_weights(part, rows, settings, offsets, given, new, *taken)
     corrections = (across, along) if centred else (NONE, NONE)
     move_biases(slope_h.copy(), n * m, factor, corrections[0], settings, given, new, norms)

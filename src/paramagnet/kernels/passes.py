@@ -94,6 +94,13 @@ def sum_rows(
 
 
 @part
+def _copy(source: Any, target: Any) -> None:
+    """Copy one row: what is written next may lie where it was."""
+    for j in range(target.size):
+        target[j] = source[j]
+
+
+@part
 def _find_direction(
     slope: Any, rule: tuple[float, ...], first: Any, second: Any, new_first: Any, new_second: Any
 ) -> None:
@@ -188,6 +195,7 @@ def move_weights(
     offsets: tuple[Any, Any, Any, Any],
     old: Any,
     new: Any,
+    in_place: bool,
     thresholds: Any,
     weights: Any,
     sums: tuple[Any, Any],
@@ -201,16 +209,16 @@ def move_weights(
     leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; where
     they are empty it is the gradient itself. The sums of the changes of the weights, decay included, with
     ``lam`` go to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors
-    of parameters and of two slots, which may be empty; they may be the same arrays. A row is copied first,
-    because the compiler makes no vectors of loops whose arrays may overlap. ``thresholds``, one for each
-    column, are taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the squared
-    parameters, and that of the squared slope.
+    of parameters and of two slots, which may be empty; where they are the same arrays (``in_place``) a row is
+    copied first, because the compiler makes no vectors of loops whose arrays overlap. ``thresholds``, one for
+    each column, are taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the
+    squared parameters, and that of the squared slope.
     """
     m = gradient.shape[1]
     mu, lam, of_visible, of_hidden = offsets
     rate, keep, n_slots = rule[5], rule[6], int(rule[0])
     slope, sizes, squares = np.empty(m), np.zeros(m), np.zeros(m)
-    room, none, products = np.empty(3 * m), np.empty(0), np.empty(m)
+    room, none, products = np.empty((3, m)), np.empty(0), np.empty(m)
     for i in range(rows[0], rows[1]):
         at, end = i * m, (i + 1) * m
         row, narrow, after = gradient[i - rows[0]], weights[i], new[0][at:end]
@@ -223,16 +231,18 @@ def move_weights(
                 slope[j] = row[j]
         for j in range(m):  # a sum per column: a sum over columns would be made number by number
             squares[j] += slope[j] * slope[j]
-        for k in range(1 + n_slots):
-            for j in range(m):
-                room[k * m + j] = old[k][at + j]
-        _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
+        before, first, second = old[0][at:end], old[1][at:end], old[2][at:end]
+        if in_place:
+            for k in range(1 + n_slots):
+                _copy(old[k][at:end], room[k])
+            before, first, second = room[0], room[1], room[2]
+        _find_direction(slope, rule, first, second, new_first, new_second)
         if thresholds.size:
-            _move_and_shrink(slope, rate, keep, thresholds, room[:m], after, narrow, sizes)
+            _move_and_shrink(slope, rate, keep, thresholds, before, after, narrow, sizes)
         else:
-            _move(slope, rate, keep, room[:m], after, narrow, sizes)
+            _move(slope, rate, keep, before, after, narrow, sizes)
         if mu.size:
-            sums[0][i] = _sum_changes(room[:m], after, lam, mu[i], sums[1], products)
+            sums[0][i] = _sum_changes(before, after, lam, mu[i], sums[1], products)
     for j in range(m):
         norms[0] += sizes[j]
         norms[1] += squares[j]
@@ -255,16 +265,14 @@ def move_biases(
     ``slope`` is overwritten. ``old`` and ``new`` may be the same arrays.
     """
     n, rate, n_slots = slope.size, rule[5], int(rule[0])
-    none, room = np.empty(0), np.empty(3 * n)
-    for k in range(1 + n_slots):  # as in `move_weights`, whose functions are called
-        for j in range(n):
-            room[k * n + j] = old[k][at + j]
+    none = np.empty(0)
+    before, first, second = old[0][at : at + n], old[1][at : at + n], old[2][at : at + n]
     new_first = new[1][at : at + n] if n_slots > 0 else none
     new_second = new[2][at : at + n] if n_slots > 1 else none
     for j in range(n):
         norms[1] += slope[j] * slope[j]
-    _find_direction(slope, rule, room[n : 2 * n], room[2 * n :], new_first, new_second)
-    before, after = room[:n], new[0][at : at + n]
+    _find_direction(slope, rule, first, second, new_first, new_second)
+    after = new[0][at : at + n]
     for j in range(n):
         moved = rate * (factor * slope[j]) + before[j]
         if correction.size:

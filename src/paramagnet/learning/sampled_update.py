@@ -346,7 +346,7 @@ class SampledUpdate:
                 sums = self._along, part.across
                 old, new = vectors
                 copies = self._weights, sums, part.norms
-                move_weights(gradient, part.units, rule, offsets, old, new, thresholds, *copies)
+                move_weights(gradient, part.units, rule, offsets, old, new, in_place, thresholds, *copies)
             finally:
                 self._rooms.append(room)
 
