@@ -40,7 +40,7 @@ PLACE = Path(__file__).parent / "data" / "ww_domain.json"
 N_HIDDEN, N_CHAINS, N_STEPS, N_BATCH = 100, 500, 10, 500
 RATE, SMALL = 3e-3, 1e-4
 GAINS = (0.25, 0.5, 1.0, 2.0)
-CONTACTS_OF = ("ours, 0.25 of the edge, decay 1", "ours, 1e-4, decay 1")
+CONTACTS_OF = ("ours, 0.25 of the edge, decay 1", "ours, 1 of the edge, decay 1", "ours, 1e-4, decay 1")
 MARKS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the time
 DECAYS = (0.0, 1.0)
 N_SAMPLES, N_TEMPERATURES = 500, 1000  # of mAIS
@@ -190,7 +190,7 @@ def add_contacts(study: Study, folder: Path) -> None:
     record = read()
     for name in CONTACTS_OF:
         rbm = pm.RBM.load(folder / file_name(f"{name}, seed {study.seed}"))
-        found = effective_couplings(rbm, study.points, sample_weight=study.shares, n_contexts=50, rng=0)
+        found = effective_couplings(rbm, study.points, sample_weight=study.shares, method="second-order")
         pairs = strongest_contacts(found.corrected, 10, least_distance=4)
         record.setdefault("contacts", {})[name] = [[i + 1, j + 1, round(s, 3)] for i, j, s in pairs]
     save(record)
@@ -232,6 +232,14 @@ def course(record: dict[str, Any], seed: int = 0) -> list[str]:
     return rows
 
 
+def contact_rows(record: dict[str, Any]) -> list[str]:
+    """The third table of the page: the pairs of sites with the strongest couplings."""
+    return [
+        f"| {name.split(', ')[1]} | {', '.join(f'{i}-{j}' for i, j, _ in pairs)} |"
+        for name, pairs in record["contacts"].items()
+    ]
+
+
 def main() -> None:
     """Make the runs that are missing from the record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -245,6 +253,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.table:
         print("\n".join([*table(read(), arguments.seed), "", *course(read(), arguments.seed)]))
+        print("", *contact_rows(read()), sep="\n")
         return
     study = Study(arguments.path, arguments.seed)
     if arguments.contacts:

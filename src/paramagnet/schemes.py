@@ -184,7 +184,8 @@ class Centred(Scheme):
         drawn = LayerCorrelation().draw(layers, visible_bias, None, gain, rng)
         weights, c = drawn.rbm.weights, layers.hidden_bias
         visible, hidden, width = layers.visible, layers.hidden, layers.hidden.width
-        mu, lam, added = visible.mean(visible_bias), float(hidden.mean(np.full(width, c))[0]), 0.0
+        mu, lam = visible.mean(visible_bias), float(hidden.mean(np.full(width, c))[0])
+        added: FloatArray | float = 0.0
         if visible.width > 1 or theory_of(hidden, "hidden").condenses:
             lam, added = centred_start(drawn.sigma, visible, hidden, visible_bias, c, layers.n_hidden)
         biases = visible_bias + added - lam * weights.sum(axis=1), c - mu @ weights

@@ -22,7 +22,7 @@ def test_the_page_has_the_table_of_the_record(monkeypatch):
     script = load_script(monkeypatch)
     rows = script.table(RECORD)
     assert len(rows) == 1 + 10 + 3
-    for row in [*rows, *script.course(RECORD)]:
+    for row in [*rows, *script.course(RECORD), *script.contact_rows(RECORD)]:
         assert row in page, row
 
 

@@ -93,7 +93,7 @@
     field("alpha").textContent = digits(inputs.m / inputs.n, 6);
     const [from, to] = wideEnough(state);
     field("range-row").hidden = !(from < to) || result.status === "transition";
-    field("range").textContent = `σ from ${digits(from, 3)} to ${digits(to, 3)}`;
+    field("range").textContent = from < to ? `σ from ${digits(from, 3)} to ${digits(to, 3)}` : "";
   }
 
   function showCode() {
