@@ -1,9 +1,10 @@
 """Choose the default settings of training by held-out likelihood at equal processor time.
 
-    python benchmarks/recipe_choice.py [--minutes 4] [--show]
+    python benchmarks/recipe_choice.py [--minutes 4] [--part 0/2] [--show]
 
 The plan is `recipe_choice.toml`, fixed before its runs. Every run is a line of `data/recipe_choice.jsonl`;
-the same command goes on where it stopped, ``--show`` prints what the records say.
+the same command goes on where it stopped, ``--show`` prints what the records say. With ``--part`` several
+processes share the runs of a round and wait for each other at its end.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from held_out_sets import Split, load_split, seeded
 
 import paramagnet as pm
+from held_out_sets import Split, load_split, seeded
 from paramagnet.sweeps.starts import start_machine
 
 HERE = Path(__file__).parent
@@ -96,8 +97,15 @@ class Choice:
 
     def __init__(self, plan: dict[str, Any], records: list[dict[str, Any]]) -> None:
         self.plan = plan
-        self.known = {(r["set"], r["seed"], json.dumps(r["settings"], sort_keys=True)): r for r in records}
+        self.known: dict[tuple[str, int, str], dict[str, Any]] = {}
+        self.learn(records)
         self.kinds = {kind: plan["start"]["all"] | plan["start"][kind] for kind in ("exact", "pcd")}
+
+    def learn(self, records: list[dict[str, Any]]) -> None:
+        """Take further records."""
+        for record in records:
+            key = record["set"], record["seed"], json.dumps(record["settings"], sort_keys=True)
+            self.known[key] = record
 
     def sets_of(self, kind: str) -> dict[str, Any]:
         """The sets of a round."""
@@ -148,38 +156,43 @@ class Choice:
                 self.kinds[kind] = self.kinds[kind] | chosen
 
 
+def read_records() -> list[dict[str, Any]]:
+    """All records that are there."""
+    lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.exists() else []
+    return [json.loads(line) for line in lines]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--part", default="0/1", help="which of several processes this is")
     parser.add_argument("--show", action="store_true", help="run nothing")
     options = parser.parse_args()
     deadline = time.monotonic() + 60.0 * options.minutes
-    lines = RECORDS.read_text(encoding="utf-8").splitlines() if RECORDS.exists() else []
-    choice = Choice(read_plan(), [json.loads(line) for line in lines])
+    part, parts = map(int, options.part.split("/"))
+    choice = Choice(read_plan(), read_records())
     splits: dict[tuple[str, str], Split] = {}
     for stage in choice.plan["rounds"]:
-        missing = [
-            one
-            for candidate in stage["candidates"]
-            for one in choice.runs(stage, candidate)
-            if choice.record_of(one) is None
-        ]
-        for name, seed, settings in missing:
+        every = [one for candidate in stage["candidates"] for one in choice.runs(stage, candidate)]
+        while missing := [one for one in every if choice.record_of(one) is None]:
             if options.show or time.monotonic() >= deadline:
-                print(f"{stage['name']}: {len(missing)} runs are missing")
+                print(f"{stage['name']}: {len(missing)} of {len(every)} runs are missing")
                 return
+            mine = [one for index, one in enumerate(every) if index % parts == part and one in missing]
+            if not mine:
+                time.sleep(5.0)
+                choice.learn(read_records())
+                continue
+            name, seed, settings = mine[0]
             key = choice.plan["sets"][name].get("data", name), settings["units"]
             if key not in splits:
                 splits[key] = load_split(*key)
             record = {"set": name, "seed": seed, "settings": settings, **run(splits[key], settings, seed)}
             with RECORDS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
-            choice.known[name, seed, json.dumps(settings, sort_keys=True)] = record
-            if choice.record_of((name, seed, settings)) is None:
-                raise RuntimeError("a record must be found again")
-            missing = missing[1:]
+            choice.learn([record])
         rows, index = choice.judge(stage)
         print(f"\n{stage['name']}: percent of what can be learned, validation points")
         for place, (candidate, row) in enumerate(zip(stage["candidates"], rows, strict=True)):
