@@ -9,7 +9,8 @@ to choose the settings of the rivals, and the estimates of ln Z.
 
 Rivals with a grid are trained with a seed of their own, and the log-likelihood of validation points chooses;
 what is chosen for 60 seconds is used for 300 as well. Test points judge: all machines have as many hidden
-units, are converted to bits in both layers, and ln Z is exact or by mAIS, always by the same code.
+units, are converted to bits in both layers, and ln Z is exact or by mAIS, always by the same code. A run
+during which other processes used more than a tenth of a core does not count and is made again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import argparse
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,7 @@ N_HIDDEN = {"digits": 64, "drybean": 16, "ulc": 100, "mnist-3000": 500, "mnist-6
 SECONDS, SEEDS = (10.0, 60.0, 300.0), (0, 1, 2)
 CHOICE_SEED, LONGEST_CHOICE = 100, 60.0
 JUDGED = 500  # test points
+MOST_OTHERS = 0.1  # cores that other processes may use on average during a run that counts
 LOG_Z = pm.LogZ(n_samples=500, n_temperatures=3000, start="data")
 LOG_Z_OF_CHOICE = pm.LogZ(n_samples=100, n_temperatures=1000, start="data")
 
@@ -95,22 +98,42 @@ def chosen_settings(records: list[Record], data: str, entrant: str, seconds: flo
 
 def plan(sets: list[str], times: list[float], seeds: list[int]) -> Iterator[Job]:
     """All jobs, in an order in which settings are chosen before they are used."""
+    chosen: set[Job] = set()
     for seconds, data in itertools.product(times, sets):
         for entrant in ENTRANTS:
-            yield from choices_for(data, entrant, seconds)
+            yield from (job for job in choices_for(data, entrant, seconds) if job not in chosen)
+            chosen.update(choices_for(data, entrant, seconds))
         for seed, entrant in itertools.product(seeds, ENTRANTS):
             yield Job("race", data, entrant, seed, seconds)
+
+
+def busy_seconds() -> float:
+    """Processor seconds of all processes since the start of the system; NaN where it does not say so."""
+    try:
+        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    except OSError:
+        return math.nan
+    user, nice, system, _, _, irq, softirq = map(int, words[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    """Processor seconds of this process and of its children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def run(job: Job, settings: Settings, folder: Path) -> Record:
     """Train in a process of its own, and judge the machine here."""
     file = folder / "machine.safetensors"
+    before = time.monotonic(), busy_seconds() - own_seconds()
     words = [job.entrant, job.set, N_HIDDEN[job.set], job.seconds, job.seed, file]
     command = [sys.executable, str(HERE / "race_entrants.py"), *map(str, words)]
     done = subprocess.run(
         [*command, "--settings", json.dumps(settings)], check=True, stdout=subprocess.PIPE, text=True
     )
     facts = json.loads(done.stdout.splitlines()[-1])
+    others = (busy_seconds() - own_seconds() - before[1]) / (time.monotonic() - before[0])
     split, rbm = load_split(job.set, "bit"), pm.RBM.load(file)
     points = split.validation if job.purpose == "choice" else split.test
     points = points[:JUDGED]
@@ -127,6 +150,7 @@ def run(job: Job, settings: Settings, folder: Path) -> Record:
         "settings": settings,
         "n_hidden": N_HIDDEN[job.set],
         **facts,
+        "others": round(others, 3),
         "error_of_log_z": float(log_z.error),
         "trusted": bool(log_z.trusted),
         "independent": floor,
@@ -167,6 +191,9 @@ def main() -> None:
                 assert chosen is not None
                 settings = chosen
             record = run(job, settings, Path(folder)) | {"machine": facts}
+            if record["others"] > MOST_OTHERS:
+                print(f"not counted, other processes used {record['others']:.2f} cores: {job}", flush=True)
+                continue
             with RECORDS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(record) + "\n")
             records.append(record)

@@ -91,9 +91,7 @@ def test_the_recommended_start_is_the_centred_one() -> None:
     assert np.array_equal(found.hidden_bias, centred.hidden_bias)
     twice = pm.initialize(6, 4, scheme="recommended", gain=2.0, **same)
     assert np.allclose(twice.weights, 2.0 * found.weights, rtol=1e-12)
-    with pytest.raises(
-        ValueError, match="`scheme` = 'recommended' makes its weights from data: pass `data=`"
-    ):
+    with pytest.raises(ValueError, match="`scheme` = 'recommended' makes its weights from data: pass"):
         pm.initialize(6, 4, scheme="recommended")
     with pytest.raises(ValueError, match="`data` is used with"):
         pm.initialize(6, 4, scheme="recommended", visible_bias=0.0, data=points)

@@ -86,7 +86,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         recommended one, too (``scheme="recommended"`` of `paramagnet.initialize`), else that of the paper.
     gradient : Gradient, optional
         `paramagnet.Exact`, `PCD`, `CD` or one of your own; None is exact where a gradient takes no more than
-        about 10 ms, else `PCD` with few sweeps.
+        about 10 ms, else `PCD` with 100 chains and 20 sweeps.
     optimizer : Optimizer, optional
         `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
     guard : bool or Guard, optional

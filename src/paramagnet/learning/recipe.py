@@ -38,7 +38,7 @@ RECIPES = (RECOMMENDED, PAPER)
 
 # What the recommended recipe was found to be; `choose_recipe` has the rules.
 SECONDS_EXACT = 0.01  # an exact gradient that takes no longer is used
-CHAINS = {"n_chains": 100, "n_steps": 5, "n_relax": 100}
+CHAINS = {"n_chains": 100, "n_steps": 20, "n_relax": 100}
 RATE_EXACT, RATE_SAMPLED = 0.01, 0.003
 BATCH, MOST_BATCHES = 100, 1000
 UPDATES_EXACT, UPDATES_SAMPLED = 3000, 5000
