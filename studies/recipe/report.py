@@ -29,6 +29,7 @@ from studies.recipe.plan import read_stage
 
 ROOT = Path(__file__).parents[2]
 SHOWN = 12  # families in the table of a setting
+VERDICT, END = "<!-- verdict: recipe -->", "<!-- end -->"  # in docs/does_it_win.md
 
 
 def page_name(stage: str) -> str:
@@ -60,6 +61,34 @@ def make_page(result: StageResult) -> str:
     for one in result.counted:
         parts += [f"## {one.setting.name}", _setting_table(one)]
     return "\n\n".join(parts) + "\n"
+
+
+def make_verdict(result: StageResult, n_races: tuple[int, int]) -> str:
+    """How far study and race are; ``n_races`` are the runs that there are and those that are planned."""
+    complete = sum(one.n_trials for one in result.settings)
+    return (
+        f"Of stage 1 of the study of recipes {result.n_records} of {result.n_planned} runs are there, "
+        f"{complete} of {result.stage.trials * len(result.settings)} trials of a setting are complete; no "
+        f"rule is named from it before all are. Of the race {n_races[0]} of {n_races[1]} runs are there."
+    )
+
+
+def fill_verdict(text: str, verdict: str) -> str:
+    """The text of a page with the verdict written anew."""
+    before, found, rest = text.partition(VERDICT)
+    if not found:
+        raise ValueError(f"the page must hold {VERDICT}.")
+    return f"{before}{VERDICT}\n{verdict}\n{END}{rest.partition(END)[2]}"
+
+
+def count_races() -> tuple[int, int]:
+    """The runs of the race that there are, and those that are planned."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import race
+
+    jobs = list(race.plan([*race.N_HIDDEN], [*race.SECONDS], [*race.SEEDS]))
+    records = race.read_records()
+    return sum(any(map(job.matches, records)) for job in jobs), len(jobs)
 
 
 def _progress(result: StageResult) -> str:
@@ -167,7 +196,12 @@ def main(words: Sequence[str] | None = None) -> int:
     records = read_records(arguments.results, stage)
     floors = {setting.name: measure_floors(stage, setting) for setting in stage.settings}
     page = arguments.page or ROOT / "docs" / page_name(stage.name)
-    page.write_text(make_page(judge_stage(stage, records, floors)), encoding="utf-8", newline="\n")
+    result = judge_stage(stage, records, floors)
+    page.write_text(make_page(result), encoding="utf-8", newline="\n")
+    if stage.name == "stage1" and arguments.page is None:
+        summary = ROOT / "docs" / "does_it_win.md"
+        text = fill_verdict(summary.read_text(encoding="utf-8"), make_verdict(result, count_races()))
+        summary.write_text(text, encoding="utf-8", newline="\n")
     print(page)
     return 0
 

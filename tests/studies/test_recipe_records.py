@@ -6,12 +6,13 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from paramagnet.sweeps.store import Store
 from studies.recipe.analysis import judge_stage, measure_floors, read_records
 from studies.recipe.plan import Stage, read_stage
-from studies.recipe.report import make_page, page_name
+from studies.recipe.report import count_races, fill_verdict, make_page, make_verdict, page_name
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "recipe"
@@ -52,5 +53,20 @@ def test_records_are_read_and_belong_to_the_plan(path: Path) -> None:
 @pytest.mark.skipif(not LOCAL, reason="no local copy of Dry Bean: set PARAMAGNET_DATA")
 def test_the_page_is_that_of_the_records(stage: Stage) -> None:
     floors = {setting.name: measure_floors(stage, setting) for setting in stage.settings}
-    page = make_page(judge_stage(stage, read_records(RESULTS, stage), floors))
-    assert (ROOT / "docs" / page_name("stage1")).read_text(encoding="utf-8") == page
+    result = judge_stage(stage, read_records(RESULTS, stage), floors)
+    assert (ROOT / "docs" / page_name("stage1")).read_text(encoding="utf-8") == make_page(result)
+    summary = (ROOT / "docs" / "does_it_win.md").read_text(encoding="utf-8")
+    assert fill_verdict(summary, make_verdict(result, count_races())) == summary
+
+
+def test_counting_cannot_show_equality() -> None:
+    """The share on the first screen of docs/does_it_win.md: fourteen equal rules, ten trials."""
+    rng, within = np.random.default_rng(0), []
+    for _ in range(2000):
+        table = rng.standard_normal((10, 14))
+        best = int(table.mean(axis=0).argmax())
+        gaps = table[:, [best]] - table
+        errors = gaps.std(axis=0, ddof=1) / np.sqrt(10)
+        within += [*(gaps.mean(axis=0) <= errors)]
+    assert np.mean(within) == pytest.approx(0.41, abs=0.03)
+    assert "41 % of settings" in (ROOT / "docs" / "does_it_win.md").read_text(encoding="utf-8")
