@@ -191,10 +191,10 @@ ENTRANTS = {
         _rbms,
         grid=(
             _RBMS,
-            _RBMS | {"rate": 0.03},
             _RBMS | {"rate": 0.1},
             _RBMS | {"rate": 0.03, "n_chains": 500, "n_steps": 10, "batch_size": 500},
             _RBMS | {"rate": 0.1, "n_chains": 500, "n_steps": 10, "batch_size": 500},
+            _RBMS | {"rate": 0.3, "n_chains": 500, "n_steps": 10, "batch_size": 500},
         ),
     ),
     "scikit-learn": Entrant(_scikit, settings=_SCIKIT),

@@ -8,6 +8,7 @@ It works with any number of finished trials and says how many there are.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,8 +85,7 @@ def fill_verdict(text: str, verdict: str) -> str:
 def count_races() -> tuple[int, int]:
     """The runs of the race that there are, and those that are planned."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    import race
-
+    race = importlib.import_module("race")
     jobs = list(race.plan([*race.N_HIDDEN], [*race.SECONDS], [*race.SEEDS]))
     records = race.read_records()
     return sum(any(map(job.matches, records)) for job in jobs), len(jobs)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 
 import paramagnet
 from paramagnet.cli import app
-from paramagnet.cli.train_command import _how_to_resume
+from paramagnet.cli.training_run import how_to_resume
 from paramagnet.data.files import read_data
 from paramagnet.learning.likelihood import log_likelihood
 from paramagnet.learning.recipe import RATE_EXACT, RATE_SAMPLED
@@ -245,7 +246,7 @@ def test_data_are_never_overwritten(folder):
 def test_the_command_to_go_on_with_does_not_force(monkeypatch):
     monkeypatch.setattr("sys.argv", ["paramagnet", "train", "a b.npy", "--force", "--resume"])
     state = SimpleNamespace(epoch=3, update=9)
-    words = _how_to_resume(state, Path("m.checkpoint.safetensors"))
+    words = how_to_resume(state, Path("m.checkpoint.safetensors"))
     assert words.endswith("Go on with: paramagnet train 'a b.npy' --resume")
 
 
@@ -389,6 +390,15 @@ def test_the_header_names_the_level_of_independent_units(folder):
     result = run(*BASIC, "--validation", "held_out.npy")
     level = paramagnet.independent_log_likelihood(np.load("spins.npy"))
     assert f"independent units: {level:.4f} nats per point, validation " in result.stderr
+
+
+def test_the_last_line_has_the_error_of_the_points(folder):
+    shown = run(*BASIC, "--validation", "held_out.npy").stdout
+    rbm = RBM.load("model.safetensors")
+    for words, file in (("epochs: ", "spins.npy"), ("validation ", "held_out.npy")):
+        assert f"{words}{paramagnet.log_likelihood(rbm, np.load(file))!r}" in " ".join(shown.split())
+    earlier = run(*BASIC, "--evaluate-at", "0,2", "--force").stdout  # the machine of epoch 2 is not kept
+    assert re.search(r"log-likelihood after 2 epochs: -\d\.\d{4}; nats per point", earlier)
 
 
 def test_the_flags_of_the_trainer_reach_the_library(folder):

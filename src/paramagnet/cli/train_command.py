@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paramagnet.cli.console import Bar, say
+from paramagnet.cli.console import say
 from paramagnet.cli.fields import (
     FieldCommand,
     given_settings,
@@ -17,27 +16,32 @@ from paramagnet.cli.fields import (
     make_scheme,
     refuse_unused,
 )
+from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
     print_history,
     print_level,
     quiet_training,
-    show_value,
 )
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation
 from paramagnet.cli.recipes import choose_settings
+from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.table_options import (
+    AlphabetOption,
     CategoriesOption,
     ColumnsOption,
     DropOption,
+    InsertionsOption,
     LabelOption,
     MissingOption,
     NoLabel,
     NumbersOption,
     TableOptions,
+    UnknownOption,
 )
+from paramagnet.cli.training_run import TrainingBar, how_to_resume, kept_schedule, load_state, require_new
 
 if TYPE_CHECKING:
     from paramagnet.learning.result import TrainResult
@@ -75,7 +79,8 @@ def train(
     visible: Annotated[
         str | None,
         typer.Option(
-            help="Visible units: spin (if not given), bit, gaussian, categorical(q), relu or drelu."
+            help="Visible units: spin, bit, gaussian, categorical(q), relu or drelu; if not given, spin, for "
+            "sequences categorical."
         ),
     ] = None,
     hidden: Annotated[
@@ -98,7 +103,9 @@ def train(
         str | None,
         typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Use exact gradients even where they are slow.")
+    ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
         int | None, typer.Option(help="Chains; if not given, those of the recipe, or of --gradient.")
@@ -125,9 +132,9 @@ def train(
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    l1: Annotated[float, typer.Option(help="Penalty on the sizes of the weights; makes zeros.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="L1 penalty on the weights; sets small ones to zero.")] = 0.0,
     l1_group: Annotated[
-        float, typer.Option(help="The same, times the mean size of the weights of the hidden unit.")
+        float, typer.Option(help="Like --l1, times the mean size of the hidden unit's weights.")
     ] = 0.0,
     clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
@@ -148,14 +155,22 @@ def train(
         ),
     ] = None,
     evaluate_at: Annotated[
-        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+        str | None,
+        typer.Option(help="Epochs to measure at, for example 0,40,100; instead of --evaluate-every."),
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     sample_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
     ] = None,
     validation_weight: Annotated[
-        Path | None, typer.Option(help="The same for the points of --validation.")
+        Path | None, typer.Option(help="Weights of the points of --validation.")
+    ] = None,
+    reweight: Annotated[
+        float | None,
+        typer.Option(
+            metavar="IDENTITY",
+            help="Weigh each sequence by 1 over the number of those with that share of equal sites: 0.8.",
+        ),
     ] = None,
     guard: Annotated[
         bool | None,
@@ -174,7 +189,9 @@ def train(
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to measure on, not to learn; `evaluate --held-out` knows them."),
+        typer.Option(
+            help="Share of the rows to measure on, not to learn; `evaluate --held-out` finds them again."
+        ),
     ] = None,
     columns: ColumnsOption = None,
     drop: DropOption = None,
@@ -183,6 +200,9 @@ def train(
     missing: MissingOption = None,
     numbers: NumbersOption = None,
     categories: CategoriesOption = None,
+    alphabet: AlphabetOption = None,
+    unknown_letters: UnknownOption = None,
+    insertions: InsertionsOption = None,
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -199,6 +219,9 @@ def train(
     What is not given is chosen from the size of the data, and said: hidden units, gradient, batches, learning
     rate, epochs. --recipe paper takes the start and the learning of the paper in place of the recommended
     ones.
+
+    Sequences (.fa, .fasta, .txt) become categorical units, a state for each letter; --reweight counts similar
+    ones less.
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
@@ -235,15 +258,31 @@ def train(
             raise ValueError(f"`--out` must not be the {name}, got {str(out)!r}.")
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
-        _require_new(out, checkpoint)
+        require_new(out, checkpoint)
+    sequences = is_sequence_file(data)
     biases = None if visible_bias is None else _as_bias(visible_bias)
     if held_out is not None and validation is not None:
         raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
-    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    options = TableOptions(
+        columns,
+        drop,
+        label,
+        no_label,
+        missing,
+        numbers,
+        categories,
+        header,
+        alphabet,
+        unknown_letters,
+        insertions,
+    )
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
-    of_points = read_weights(sample_weight, header)
+    of_points = choose_weights(source, read_weights(sample_weight, header), reweight, sequences)
+    of_measured = read_weights(validation_weight, header)
+    if of_measured is None and validation is None:
+        of_measured = source.held_out_weights
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
@@ -273,7 +312,7 @@ def train(
         evaluated = max(1, -(-epochs // ESTIMATED))
     estimator = chosen.gradient
     if schedule is None and optimizer == "adam":
-        schedule = _kept_schedule(checkpoint if resume else None, chosen.schedule)
+        schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
     ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
     of_start = (biases, hidden_bias, scheme, gain)
     if scheme is None and biases is None:
@@ -285,7 +324,7 @@ def train(
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
-    state = _load_state(checkpoint, hidden_units, visible, hidden) if resume else None
+    state = load_state(checkpoint, hidden_units, visible, hidden) if resume else None
     if state is not None:
         start = state
         if of_start != (None, 0.0, None, 1.0):
@@ -305,10 +344,10 @@ def train(
             rng=rng,
         )
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    print_level(points, find_unit(visible, "--visible"), measured)
-    progress = _Watch(epochs, seconds, n_batches, state)
+    print_level(points, find_unit(visible, "--visible"), measured, of_points, of_measured)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
-        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
+        with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
                 start,
                 points,
@@ -325,7 +364,7 @@ def train(
                 centred=chosen.centred if centred is None else centred,
                 evaluate=evaluated,
                 validation=measured,
-                validation_weight=read_weights(validation_weight, header),
+                validation_weight=of_measured,
                 log_z=log_z,
                 rng=rng,
                 callback=progress.show,
@@ -337,9 +376,9 @@ def train(
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    print_history(result)
+    print_history(result, (points, of_points), None if measured is None else (measured, of_measured))
     for note in result.notes:
-        say(note, err=True)
+        say(name_flags(note, flags_of(ctx.command)), err=True)
     typer.echo(f"machine: {out}")
     if held_out is not None:
         say(
@@ -348,20 +387,6 @@ def train(
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
-
-
-def _require_new(out: Path, checkpoint: Path) -> None:
-    """An error if training would replace the machine or the checkpoint of another run."""
-    if out.exists():
-        raise FileExistsError(
-            f"`--out` must be a new file, {str(out)!r} exists. Choose another name, train it further by "
-            "`--resume`, or replace it by `--force`."
-        )
-    if checkpoint.exists():
-        raise FileExistsError(
-            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or replace it by "
-            "`--force`."
-        )
 
 
 def _as_bias(text: str) -> float | str:
@@ -373,44 +398,6 @@ def _as_bias(text: str) -> float | str:
         raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
 
 
-def _kept_schedule(checkpoint: Path | None, of_recipe: str) -> str | None:
-    """The schedule of adam where none was given; a run that goes on keeps its own."""
-    if checkpoint is None or not checkpoint.exists():
-        return of_recipe
-    from paramagnet.learning.state import load_checkpoint
-
-    return "linear" if "Schedule(" in load_checkpoint(checkpoint).settings["optimizer"] else None
-
-
-def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
-    from paramagnet.learning.state import load_checkpoint
-    from paramagnet.units import find_unit
-
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
-        )
-    state = load_checkpoint(path)
-    had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
-    if had != (hidden_units, find_unit(visible, "visible"), find_unit(hidden, "hidden")):
-        raise ValueError(
-            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
-            f"--hidden '{had[2]}'."
-        )
-    return state
-
-
-def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
-    if state is None:
-        return "Interrupted before the first update; nothing was kept."
-    words = (word for word in sys.argv[1:] if word not in ("--resume", "--force"))
-    command = ["paramagnet", *words, "--resume"]
-    return (
-        f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
-        f"Go on with: {shlex.join(command)}"
-    )
-
-
 def _draw(result: TrainResult, plot: Path) -> None:
     from paramagnet.plots import plot_learning_curve, save_figure
 
@@ -418,43 +405,3 @@ def _draw(result: TrainResult, plot: Path) -> None:
     save_figure(
         plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
     )
-
-
-class _Watch:
-    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
-
-    def __init__(
-        self, epochs: int | None, seconds: float | None, n_batches: int, start: TrainState | None
-    ) -> None:
-        self.state = start
-        self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
-        self._bar = Bar(self._title(0), done=self._fraction())
-
-    def __enter__(self) -> _Watch:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def show(self, state: TrainState) -> None:
-        """Show the state; called after every update."""
-        self.state = state
-        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
-        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
-
-    def _title(self, epoch: int) -> str:
-        planned = self._planned()
-        return f"epoch {epoch}" if planned is None else f"epoch {epoch}/{planned}"
-
-    def _planned(self) -> int | None:
-        """The epochs of the run; a budget in seconds has them once it is planned."""
-        if self._seconds is not None and self.state is not None and self.state.watch is not None:
-            return self.state.watch.epochs
-        return self._epochs
-
-    def _fraction(self) -> float:
-        planned = self._planned()
-        if self.state is None or not planned:
-            return 0.0
-        return (self.state.epoch + self.state.batch / self._n_batches) / planned

@@ -18,7 +18,7 @@ from paramagnet.learning import verdict
 from paramagnet.learning.autocorrelation import ChainMemory, measure_memory, record_chains
 from paramagnet.learning.diagnosis import Diagnosis
 from paramagnet.learning.evaluation import LogZ, as_log_z
-from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.likelihood import free_energies, likelihood_of
 from paramagnet.learning.nearness import Nearness, measure_nearness
 from paramagnet.learning.symptoms import (
     IndependentLevel,
@@ -217,6 +217,13 @@ def quick_diagnosis(
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+    if (rbm.visible.width, rbm.hidden.width) != (1, 1):
+        raise ValueError(
+            f"`rbm` must have units with one row or column of weights each, got {rbm.visible} and "
+            f"{rbm.hidden} units. The checks compare means and correlations of values, which labels do not "
+            "have; compare `rbm.visible.column_means(...)` of data and samples, and likelihoods of held-out "
+            "points."
+        )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
         raise ValueError(
@@ -317,7 +324,6 @@ def _likelihoods(
             found += [None, None]
             continue
         on = points if states is None else states
-        value = -float(np.mean(free_energies(rbm, on))) - log_z.value
-        found.append(Estimate(value, log_z.error, log_z.n_effective))
+        found.append(likelihood_of(free_energies(rbm, on), log_z))
         found.append(measure_independent(rbm, points, states))
     return found[0], found[1], found[2], found[3]
