@@ -99,11 +99,14 @@ def chosen_settings(records: list[Record], data: str, entrant: str, seconds: flo
 def plan(sets: list[str], times: list[float], seeds: list[int]) -> Iterator[Job]:
     """All jobs, in an order in which settings are chosen before they are used."""
     chosen: set[Job] = set()
+    settled = [name for name, entrant in ENTRANTS.items() if not entrant.grid]
     for seconds, data in itertools.product(times, sets):
+        for seed, entrant in itertools.product(seeds, settled):
+            yield Job("race", data, entrant, seed, seconds)
         for entrant in ENTRANTS:
             yield from (job for job in choices_for(data, entrant, seconds) if job not in chosen)
             chosen.update(choices_for(data, entrant, seconds))
-        for seed, entrant in itertools.product(seeds, ENTRANTS):
+        for seed, entrant in itertools.product(seeds, [name for name in ENTRANTS if name not in settled]):
             yield Job("race", data, entrant, seed, seconds)
 
 
