@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import differences_tables
+import findings
 import hidden_noise
 import mirror_chains
+import mnist_selections
 import paramagnet as pm
 from paramagnet.sweeps.groups import (
     BETA_MAX,
@@ -388,6 +390,13 @@ def differing_cells(dataset: str) -> str:
     return differences_tables.differing_cells(facts(), dataset)
 
 
+def mnist_points() -> str:
+    """Where we differ: other selections of MNIST's images."""
+    levels = mnist_selections.read_levels(facts().records)
+    words = mnist_selections.describe_levels(levels).replace("β_max", "β<sub>max</sub>") + "\n"
+    return f"{markdown(*mnist_selections.table_rows(levels), numbers=True)}\n{words}" if levels else words
+
+
 def drop_empty(head: list[str], rows: list[list[str]]) -> str:
     """A table without the columns that nothing stands in."""
     kept = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
@@ -410,6 +419,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "drawn-hidden": drawn_hidden,
     "mirrored-chains": mirrored_chains,
     "toy-draws": toy_draws,
+    "mnist-points": mnist_points,
+    "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
     "mnist-levels": lambda: differences_tables.mnist_levels(facts()),
     **{f"differing-{name}": partial(differing_cells, name) for name in SETS},
 }

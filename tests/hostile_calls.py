@@ -72,7 +72,7 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     yield Call("Biases", pm.Biases, {"values": ("reals", [0.5, 1.0]), "weights": ("reals?", None)})
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
-    yield Call("weight_std", pm.weight_std, {**sizes, **bias})
+    yield Call("weight_std", pm.weight_std, {**sizes, "visible_bias": ("real", 0.0), **bias})
     yield Call(
         "compare_schemes", pm.compare_schemes, {**sizes, **bias, "schemes": ("choices", ("he",))}, heavy=True
     )

@@ -1,4 +1,4 @@
-"""paramagnet: the right initial weights for a restricted Boltzmann machine, and exact, fast learning.
+"""Restricted Boltzmann machines: initial weights at a good scale, training, likelihoods with errors.
 
 >>> import paramagnet as pm
 >>> round(pm.weight_std(784, 500), 6)

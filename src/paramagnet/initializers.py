@@ -221,7 +221,8 @@ def draw_machine(
                 f"`scheme` = {shown(scheme)} makes its weights from data: pass "
                 f'`visible_bias="data"` and `data=`, got `visible_bias` = {shown(visible_bias)}.'
             )
-    bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
+    # One number for all states of a label changes no probability.
+    bias: float | Biases = float(biases) if biases.ndim == 0 and visible.width == 1 else 0.0
     if scale_from == "biases" and biases.ndim:
         bias = Biases(biases if visible.width == 1 else biases.reshape(-1, visible.width))
     layers = LayerPair(n, m, visible, hidden, bias, c)
@@ -262,6 +263,8 @@ def _as_biases(visible_bias: npt.ArrayLike, data: npt.ArrayLike | None, n: int, 
             f"`visible_bias` = {shown(visible_bias)}."
         )
     biases = as_reals(visible_bias, "visible_bias")
+    if width > 1 and biases.shape == (n, width):
+        biases = biases.ravel()
     if biases.shape not in ((), (n * width,)):
         states = f"{width} states of the " if width > 1 else ""
         raise ValueError(

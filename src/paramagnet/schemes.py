@@ -23,7 +23,7 @@ from paramagnet._registry import Registry
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
 from paramagnet.theory.edge import centred_start
-from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
+from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias, as_layer_bias
 from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
@@ -147,7 +147,7 @@ class LayerCorrelation(Scale):
         n, m = layers.n_visible, layers.n_hidden
         b, c = layers.visible_bias, as_bias(layers.hidden_bias, "hidden_bias")
         if not isinstance(b, Biases):
-            b = as_bias(b, "visible_bias")
+            b = as_layer_bias(b, layers.visible, "visible_bias")
         elif b.largest > LARGEST_BIAS:
             raise ValueError(
                 f'`visible_bias` must stay below {LARGEST_BIAS:g} for `scale_from="biases"`, got '
@@ -184,7 +184,8 @@ class Centred(Scheme):
         drawn = LayerCorrelation().draw(layers, visible_bias, None, gain, rng)
         weights, c = drawn.rbm.weights, layers.hidden_bias
         visible, hidden, width = layers.visible, layers.hidden, layers.hidden.width
-        mu, lam, added = visible.mean(visible_bias), float(hidden.mean(np.full(width, c))[0]), 0.0
+        mu, lam = visible.mean(visible_bias), float(hidden.mean(np.full(width, c))[0])
+        added: FloatArray | float = 0.0
         if visible.width > 1 or theory_of(hidden, "hidden").condenses:
             lam, added = centred_start(drawn.sigma, visible, hidden, visible_bias, c, layers.n_hidden)
         biases = visible_bias + added - lam * weights.sum(axis=1), c - mu @ weights

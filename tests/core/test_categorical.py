@@ -254,6 +254,16 @@ def test_initial_machines():
     assert np.array_equal(same.visible_bias, rbm.visible_bias)
     free = pm.initialize(5, 40, visible="categorical(4, free)", scheme="xavier", rng=0)
     assert np.abs(free.weights_by_state.sum(axis=1)).max() > 0.1
+    by_state = pm.initialize(
+        5, 4, visible="categorical(4)", scheme="xavier", visible_bias=rbm.bias_by_state, rng=0
+    )
+    assert np.array_equal(by_state.visible_bias, rbm.visible_bias)
+    even = pm.initialize(5, 4, visible="categorical(4)", visible_bias=0.7, rng=0)
+    assert np.array_equal(even.weights, pm.initialize(5, 4, visible="categorical(4)", rng=0).weights)
+    with pytest.raises(ValueError, match=r"`visible_bias` must be 0 or `Biases` for categorical\(4\)"):
+        pm.scheme_std("layer-correlation", 5, 4, visible="categorical(4)", visible_bias=0.7)
+    with pytest.raises(ValueError, match="`visible_bias` must be one number or one for each of the 4 states"):
+        pm.initialize(5, 4, visible="categorical(4)", scheme="xavier", visible_bias=np.zeros(5))
     bits = np.array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="is for units of two values"):
         pm.initialize(
@@ -317,6 +327,14 @@ def test_bad_data(data, words):
         pm.log_likelihood(rbm, data)
     with pytest.raises(ValueError, match=words):
         pm.train(rbm, data, epochs=1)
+
+
+def test_checks_of_values_are_refused_for_hidden_labels():
+    rbm, data = machine("categorical(2)", "bit"), np.zeros((5, 3))
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.diagnose(rbm, data)
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.learning.quick_diagnosis(rbm, data)
 
 
 def test_bad_means_and_weights():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import paramagnet
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec
@@ -53,6 +54,20 @@ LABELS = [
     "I_{l.k}-1",
     "I_{l.k}-2",
 ]
+
+
+def test_one_version_everywhere_and_no_date_before_a_release():
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cite = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^version: (\S+)$", cff, flags=re.MULTILINE)
+    assert version == re.search(r"version = \{(.+)\}", cite)[1] == paramagnet.__version__
+    dated = re.search(r"^date-released: (\S+)$", cff, flags=re.MULTILINE)
+    heading = re.search(
+        rf"^## \[{re.escape(version)}\] - (\S+)$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert (dated and dated[1]) == (heading and heading[1])  # both have the day of the release, or neither
 
 
 def equation_rows():
@@ -141,7 +156,11 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
 
 
 TUTORIALS = [p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md") if p.stem != "index"]
-MADE_BY_BUILD = {"report.html", *(f"../notebooks/{name}.ipynb" for name in TUTORIALS)}  # by docs/conf.py
+MADE_BY_BUILD = {
+    "report.html",
+    "notebooks/shop.csv",
+    *(f"../notebooks/{name}.ipynb" for name in TUTORIALS),
+}  # by docs/conf.py
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -236,3 +255,9 @@ def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
     page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
     assert len(record["results"]["seeds"]) == 5
     assert benchmark.table(record["results"]["seeds"]) in page
+
+
+def test_the_single_test_of_contributing_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    file, words = re.search(r"pytest (tests/\S+\.py) -k (\w+)", text).groups()
+    assert re.search(rf"^def test_\w*{words}", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)

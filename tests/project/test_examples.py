@@ -21,7 +21,10 @@ PROMISED = {
         ("matplotlib",),
         r"(?s)(held out: -4\d\.\d.*held out, exact: -|is not in .*: set PARAMAGNET_DATA)",
     ),
-    "likelihood_with_error": (("sklearn",), r"(gain .* \+- 0\.\d+ nats per point\n){2}first minus second"),
+    "likelihood_with_error": (
+        ("sklearn",),
+        r"(gain .* points\) \+- 0\.\d+ \(ln Z\) nats per point\n){2}first minus second",
+    ),
 }
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from paramagnet.units import FloatArray
 
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether a .csv has a header; detected if not given."),
 ]
 DataArgument = Annotated[
     Path,

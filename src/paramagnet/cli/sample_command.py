@@ -41,7 +41,7 @@ def sample(
     ],
     n_samples: Annotated[
         int | None,
-        typer.Option(help="How many states to draw; 100 if not given. With --clamp, of each row; 9."),
+        typer.Option(help="States to draw; 100 if not given, with --clamp 9 for each row."),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, exact, gibbs, tempering or trajectory.")] = "auto",
     steps: Annotated[int, typer.Option(help="Gibbs sweeps, where samples are not exact.")] = 1000,

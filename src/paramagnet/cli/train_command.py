@@ -17,6 +17,7 @@ from paramagnet.cli.fields import (
     make_scheme,
     refuse_unused,
 )
+from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
     print_history,
@@ -41,7 +42,7 @@ from paramagnet.cli.table_options import (
     TableOptions,
     UnknownOption,
 )
-from paramagnet.cli.training_run import Watch, default_schedule, how_to_resume, load_state, require_new
+from paramagnet.cli.training_run import TrainingBar, default_schedule, how_to_resume, load_state, require_new
 
 if TYPE_CHECKING:
     from paramagnet.learning.result import TrainResult
@@ -57,10 +58,13 @@ def train(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+        int | None, typer.Option(help="Number of hidden units; chosen with a stated reason if not given.")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="How many times to go through the data; else about 2000 updates.")
+        int | None,
+        typer.Option(
+            help="How many times to go through the data; if not given, about 2000 updates are made."
+        ),
     ] = None,
     seconds: Annotated[
         float | None,
@@ -92,7 +96,9 @@ def train(
         str | None,
         typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Use exact gradients even where they are slow.")
+    ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
         int | None, typer.Option(help="Chains; if not given, 1000 of pcd, 100 of tempering.")
@@ -116,15 +122,15 @@ def train(
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    l1: Annotated[float, typer.Option(help="Penalty on the sizes of the weights; makes zeros.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="L1 penalty on the weights; sets small ones to zero.")] = 0.0,
     l1_group: Annotated[
-        float, typer.Option(help="The same, times the mean size of the weights of the hidden unit.")
+        float, typer.Option(help="Like --l1, times the mean size of the hidden unit's weights.")
     ] = 0.0,
     clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
         bool,
         typer.Option(
-            "--centred", help="Learn around the means of the units; `--scheme centred` is a start that fits."
+            "--centred", help="Centred learning, around the means of the units; best with `--scheme centred`."
         ),
     ] = False,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
@@ -132,14 +138,15 @@ def train(
         int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
     ] = None,
     evaluate_at: Annotated[
-        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+        str | None,
+        typer.Option(help="Epochs to measure at, for example 0,40,100; instead of --evaluate-every."),
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     sample_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
     ] = None,
     validation_weight: Annotated[
-        Path | None, typer.Option(help="The same for the points of --validation.")
+        Path | None, typer.Option(help="Weights of the points of --validation.")
     ] = None,
     reweight: Annotated[
         float | None,
@@ -165,7 +172,9 @@ def train(
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to measure on, not to learn; `evaluate --held-out` knows them."),
+        typer.Option(
+            help="Share of the rows to measure on, not to learn; `evaluate --held-out` finds them again."
+        ),
     ] = None,
     columns: ColumnsOption = None,
     drop: DropOption = None,
@@ -298,7 +307,7 @@ def train(
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
     print_level(points, sizes[2], measured, of_points, of_measured)
-    progress = Watch(epochs, seconds, n_batches, state)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
@@ -328,9 +337,9 @@ def train(
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    print_history(result)
+    print_history(result, (points, of_points), None if measured is None else (measured, of_measured))
     for note in result.notes:
-        say(note, err=True)
+        say(name_flags(note, flags_of(ctx.command)), err=True)
     typer.echo(f"machine: {out}")
     if held_out is not None:
         say(

@@ -1,4 +1,4 @@
-"""Who wants to know that kernels are being compiled. Numba is not imported here, so asking costs nothing."""
+"""Callbacks for the compilation of kernels. Numba is not imported here, so that registering one is quick."""
 
 from __future__ import annotations
 

@@ -179,8 +179,8 @@ class Loop:
 
         An epoch that is measured needs exact averages at its end. The next update uses them again. Where
         states may be overwritten, no name stays bound to one from one update to the next. A state that is to
-        be measured becomes the latest with its record only: until then an interruption leaves the one before,
-        so that a resumed run makes the measurement.
+        be measured or checked becomes the latest with its record and its check only: until then an
+        interruption leaves the one before, so that a resumed run makes the measurement and the check.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
         overwrites = self.overwrites
@@ -228,14 +228,16 @@ class Loop:
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
                 due = ended and epoch + 1 in self.evaluated
-                place: list[TrainState] = [] if due else latest  # of the state that is made
+                apart = due or (self.guard is not None and self.guard.due(latest[0].update + 1))
+                place: list[TrainState] = [] if apart else latest  # of the state that is made
                 try:
-                    norm = advance(order, batch, model, overwrites and not due, put)
+                    norm = advance(order, batch, model, overwrites and not apart, put)
                     model = None
                     if self.guard is not None:
                         place[0] = self.guard.after(place[0])
                     if due:
-                        latest[0], model = measured(self, place[0], norm())
+                        place[0], model = measured(self, place[0], norm())
+                    latest[0] = place[0]
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
                     raise DivergenceError(message, latest[0]) from error

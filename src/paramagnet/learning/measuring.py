@@ -39,7 +39,7 @@ def measured(loop: Loop, state: TrainState, gradient_norm: float) -> tuple[Train
     seconds = state.seconds + time.perf_counter() - began
     state = replace(state, records=(*state.records, record), seconds=seconds)
     if loop.guard is not None or loop.stopping is not None:
-        state = noted(state, log_z, loop.held_out, loop.stopping)
+        state = noted(state, log_z, loop.held_out, loop.stopping, loop.held_out_weights)
     return state, model
 
 

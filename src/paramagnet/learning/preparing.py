@@ -179,10 +179,11 @@ def _make_loop(
     n_updates = None if epochs is None else epochs * -(-len(points) // n_batch)
     optimizer = settle_optimizer(optimizer, gradient, earlier, n_updates)
     watchful = as_guard(guard, gradient, earlier)
-    centre = None
-    if centring is not None:
-        of_points = None if weights is None else weights.values
-        centre = centring.at(layout, points, optimizer, of_points)
+    of_points = None if weights is None else weights.values
+    centre = None if centring is None else centring.at(layout, points, optimizer, of_points)
+    guarded = None
+    if watchful is not None:
+        guarded = GuardedRun(watchful, layout, points, gradient, n_batch, engine, of_points)
     return Loop(
         layout=layout,
         points=points,
@@ -200,11 +201,7 @@ def _make_loop(
         held_out_weights=None if held_out_weights is None else held_out_weights.values,
         before_measuring=before_measuring,
         overwrite=overwrite,
-        guard=None
-        if watchful is None
-        else GuardedRun(
-            watchful, layout, points, gradient, n_batch, engine, None if weights is None else weights.values
-        ),
+        guard=guarded,
         stopping=as_early_stopping(early_stopping, validation, evaluated),
     )
 

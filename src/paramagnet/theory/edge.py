@@ -108,8 +108,11 @@ def centred_start(
     """
     theory, label = theory_of(hidden, "hidden"), visible.width > 1
     means = visible.mean(visible_bias)
-    variances = means * (1.0 - means) if label else visible.cumulants(visible_bias)[1]
-    coupling = sigma**2 * float(np.sum(variances))
+    if label:
+        total = float(np.sum(means * (1.0 - means)))
+    else:
+        total = visible_variances(theory_of(visible, "visible"), 0.0, Biases(visible_bias))[0] * means.size
+    coupling = sigma**2 * total
     if theory.tail:
         coupling = min(coupling, _NEARLY / theory.tail)  # beyond, single units have no finite variance
     if theory.label:
