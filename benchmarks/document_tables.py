@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import differences_tables
+import findings
 import hidden_noise
 import mirror_chains
 import mnist_selections
@@ -419,6 +420,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "mirrored-chains": mirrored_chains,
     "toy-draws": toy_draws,
     "mnist-points": mnist_points,
+    "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
     "mnist-levels": lambda: differences_tables.mnist_levels(facts()),
     **{f"differing-{name}": partial(differing_cells, name) for name in SETS},
 }

@@ -1,6 +1,7 @@
 """Sphinx configuration: `make docs`."""
 
 import os
+import shutil
 import sys
 import tomllib
 from importlib.util import find_spec
@@ -89,10 +90,11 @@ def make_report(app):
 
 
 def make_notebooks(app):
-    """The tutorials as notebooks to download."""
+    """The tutorials as notebooks to download, and the table of a page."""
     from notebooks import write_notebooks
 
     write_notebooks(HERE / "tutorials", MADE / "notebooks")
+    shutil.copy(HERE.parent / "examples" / "shop.csv", MADE / "notebooks")  # for csv.md
 
 
 def setup(app):

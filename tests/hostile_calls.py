@@ -45,7 +45,7 @@ NOT_CALLED = {
     "Moments",
     "TrainResult", "History", "TrainState", "DivergenceError", "TrainingWarning", "Trajectory", "Dataset",
     "Binarizer", "ConstantDataWarning", "ColumnWarning", "ColumnInfo", "Preparation", "DownloadError",
-    "Alignment", "AlignmentWarning", "SequencePreparation",
+    "Alignment", "AlignmentWarning", "SequencePreparation", "Couplings", "Contact",
     "InitializationComparison", "Diagnosis", "Finding",
     "Gradient",  # an abstract class
 }  # fmt: skip
@@ -357,6 +357,18 @@ def sequence_calls(folder: Path) -> Iterator[Call]:
     yield Call("sequence_weights", pm.data.sequence_weights, weighing)
     counting = {"data": states, "q": ("count", 21), "sample_weight": ("reals?", None)}
     yield Call("site_frequencies", pm.data.site_frequencies, {**counting, "pseudo_count": ("real", 1.0)})
+    potts = pm.RBM(np.ones((63, 2)), 0.0, 0.0, "categorical(21)", "bit")
+    coupling = {
+        "rbm": ("machine", potts), "data": states, "sample_weight": ("reals?", None),
+        "method": ("choice", "contexts"), "n_contexts": ("count", 2), "without": ("count?", None),
+        "keep": ("flag", False), "rng": ("rng", 0), **work,
+    }  # fmt: skip
+    yield Call("effective_couplings", pm.couplings.effective_couplings, coupling, {"rbm": ("data",)})
+    strengths = ("states", np.ones((3, 3)))
+    yield Call("correct_products", pm.couplings.correct_products, {"strengths": strengths})
+    contacts = {"strengths": strengths, "n_contacts": ("count", 1), "least_distance": ("count", 1)}
+    contacts |= {"positions": ("reals?", None)}
+    yield Call("strongest_contacts", pm.couplings.strongest_contacts, contacts)
     preparation = pm.data.SequencePreparation.of(alignment)
     yield Call("SequencePreparation.apply", preparation.apply, {"path": ("path", file)})
     yield Call("SequencePreparation.invert", preparation.invert, {"states": states})

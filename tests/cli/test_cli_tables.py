@@ -64,7 +64,8 @@ def test_four_commands_from_a_csv_to_a_held_out_likelihood(folder):
     command = re.search(r"learn it: paramagnet (.*)", info)
     assert command is not None
     assert command[1] == (
-        "train shop.csv --drop 1,since,name --missing mode --held-out 0.2 --out shop.safetensors"
+        "train shop.csv --drop 1,since,name --missing mode --held-out 0.2 --learning-rate 0.01 "
+        "--out shop.safetensors"
     )
     for words in ("age         number", "member      true/false", "since       date", "seems to number"):
         assert re.sub(" +", " ", words) in re.sub(" +", " ", info)

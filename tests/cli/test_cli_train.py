@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -346,6 +347,15 @@ def test_the_header_names_the_level_of_independent_units(folder):
     result = run(*BASIC, "--validation", "held_out.npy")
     level = paramagnet.independent_log_likelihood(np.load("spins.npy"))
     assert f"independent units: {level:.4f} nats per point, validation " in result.stderr
+
+
+def test_the_last_line_has_the_error_of_the_points(folder):
+    shown = run(*BASIC, "--validation", "held_out.npy").stdout
+    rbm = RBM.load("model.safetensors")
+    for words, file in (("epochs: ", "spins.npy"), ("validation ", "held_out.npy")):
+        assert f"{words}{paramagnet.log_likelihood(rbm, np.load(file))!r}" in " ".join(shown.split())
+    earlier = run(*BASIC, "--evaluate-at", "0,2", "--force").stdout  # the machine of epoch 2 is not kept
+    assert re.search(r"log-likelihood after 2 epochs: -\d\.\d{4}; nats per point", earlier)
 
 
 def test_the_flags_of_the_trainer_reach_the_library(folder):

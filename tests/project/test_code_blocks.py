@@ -148,7 +148,8 @@ def write_inputs(folder: Path) -> None:
     numbers = rng.normal(size=(1200, 4)) @ rng.normal(size=(4, 12))
     np.savetxt(folder / "mine.csv", numbers, delimiter=",")
     np.savetxt(folder / "new.csv", numbers[:50], delimiter=",")
-    shutil.copy(ROOT / "examples" / "shop.csv", folder)
+    for name in ("shop.csv", "hairpin.fa"):
+        shutil.copy(ROOT / "examples" / name, folder)
     records = (ROOT / "results" / "toy_bit_c0.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     for name, part in (
         ("here.jsonl", records[:5]),

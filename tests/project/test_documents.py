@@ -156,7 +156,11 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
 
 
 TUTORIALS = [p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md") if p.stem != "index"]
-MADE_BY_BUILD = {"report.html", *(f"../notebooks/{name}.ipynb" for name in TUTORIALS)}  # by docs/conf.py
+MADE_BY_BUILD = {
+    "report.html",
+    "notebooks/shop.csv",
+    *(f"../notebooks/{name}.ipynb" for name in TUTORIALS),
+}  # by docs/conf.py
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -251,3 +255,9 @@ def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
     page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
     assert len(record["results"]["seeds"]) == 5
     assert benchmark.table(record["results"]["seeds"]) in page
+
+
+def test_the_single_test_of_contributing_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    file, words = re.search(r"pytest (tests/\S+\.py) -k (\w+)", text).groups()
+    assert re.search(rf"^def test_\w*{words}", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)

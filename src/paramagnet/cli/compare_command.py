@@ -107,13 +107,13 @@ def compare(
         )
     for failure in comparison.failures:
         say(f"failed: {failure}", err=True)
-    _print_table(comparison)
+    _print_table(comparison, data.name)
     say(comparison.recommendation)
     if out is not None:
         _write(comparison, out)
 
 
-def _print_table(comparison: InitializationComparison) -> None:
+def _print_table(comparison: InitializationComparison, name: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -121,7 +121,7 @@ def _print_table(comparison: InitializationComparison) -> None:
 
     setting = comparison.setting
     table = Table(
-        title=f"{escape(setting.dataset)}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
+        title=f"{escape(name)}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
         f"{setting.hidden} units, c = {setting.c:g}, after {comparison.epoch} epochs",
         caption=f"Nats per point, standard deviation over trials; {comparison.gradient}.\n"
         "behind: the best minus this one over the same trials, with its standard error;\n"

@@ -175,7 +175,7 @@ def binarize_table(
         states = preparation.apply(source, header=options.header, missing=options.missing)
     else:
         points = load_training(source, units, options, None, None)
-        assert points.preparation is not None
+        assert isinstance(points.preparation, Preparation)
         preparation, states = points.preparation, points.states
     small = states.astype(np.int8) if preparation.units.values is not None else states
     if out.suffix.lower() == ".csv":

@@ -52,15 +52,17 @@ def evaluate(
     It is printed with two errors: that of a mean over these points, and that of ln Z. ln Z is exact where
     that takes at most ten minutes; else it is estimated by mAIS.
 
-    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales.
+    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales; of
+    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these.
     """
     import numpy as np
 
     from paramagnet.cli.console import say
+    from paramagnet.data.preparation import Preparation
     from paramagnet.estimates import show_likelihood
     from paramagnet.exact.cost import SECONDS_ALLOWED
     from paramagnet.learning.evaluation import LogZ
-    from paramagnet.learning.independent import level_of
+    from paramagnet.learning.independent import level_of, level_of_means
     from paramagnet.learning.likelihood import log_likelihood
     from paramagnet.rbm import RBM
 
@@ -70,10 +72,12 @@ def evaluate(
     source = load_measured(data, model, rbm.visible.name, options, held_out)
     points = source.states
     log_z, method, why = find_log_z(rbm, policy, seed)
-    estimate = log_likelihood(rbm, points, log_partition=log_z)
+    estimate = log_likelihood(rbm, points, log_partition=log_z, sample_weight=source.weights)
     trained = source.preparation is not None  # the file of the machine holds the means of the rows it learned
-    fitted = points if source.preparation is None else np.array([source.preparation.means])
-    level = level_of(rbm.visible, fitted, points)
+    if source.preparation is None:
+        level = level_of(rbm.visible, points, points, source.weights, source.weights)
+    else:
+        level = level_of_means(rbm.visible, np.array(source.preparation.means), points, source.weights)
     if as_json:
         record = _record(estimate, log_z, method, why, len(points))
         record["points_error"] = estimate.points_error if len(points) > 1 else None
@@ -83,7 +87,7 @@ def evaluate(
         errors = estimate.points_error, estimate.n_points, estimate.error
         text = show_likelihood(estimate.value, *errors)  # whether to trust it is said below
         say(f"log-likelihood: {text}, nats per point")
-        if source.preparation is not None and rbm.visible.values is None:
+        if isinstance(source.preparation, Preparation) and rbm.visible.values is None:
             shift = source.preparation.log_scale
             say(f"  of the standardized columns; in your own units {estimate.value - shift:.2f}")
         gain = estimate.value - level

@@ -19,7 +19,8 @@ Header = Annotated[
 DataArgument = Annotated[
     Path,
     typer.Argument(
-        help="A point per row: .csv, .npy, .npz, .parquet, .arff or idx; or a name of `data list`."
+        help="A point per row: .csv, .npy, .npz, .parquet, .arff or idx; or sequences: .fa, .fasta or .txt; "
+        "or a name of `data list`."
     ),
 ]
 
@@ -71,6 +72,8 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     unit = find_unit(units, "visible")
     if unit.values is None or unit.is_value(points[~np.isnan(points)]).all():
         return points
+    if unit.width > 1:
+        unit.require_values(points[~np.isnan(points)], str(path))  # raises the error
     low, high = as_binary(unit, "visible").levels
     found = np.unique(points[~np.isnan(points)])
     for other in ("bit", "spin"):

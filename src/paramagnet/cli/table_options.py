@@ -48,6 +48,21 @@ CategoriesOption = Annotated[
     ),
 ]
 
+AlphabetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--alphabet", help="Of sequences: protein, rna, dna or the letters, '-' the gap; else found out."
+    ),
+]
+UnknownOption = Annotated[
+    str | None,
+    typer.Option("--unknown-letters", help="Letters of sequences outside the alphabet: gap or error."),
+]
+InsertionsOption = Annotated[
+    str | None,
+    typer.Option("--insertions", help="Columns of sequences with '.' or small letters: drop or keep."),
+]
+
 _FLAG = re.compile(r"`(drop|missing|numbers)='([^']*)'`")
 
 
@@ -63,6 +78,9 @@ class TableOptions:
     numbers: str | None = None
     categories: int | None = None
     header: bool | None = None
+    alphabet: str | None = None
+    unknown: str | None = None
+    insertions: str | None = None
 
     def __post_init__(self) -> None:
         if self.no_label and self.label is not None:

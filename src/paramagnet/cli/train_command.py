@@ -17,6 +17,7 @@ from paramagnet.cli.fields import (
     make_scheme,
     refuse_unused,
 )
+from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
     print_history,
@@ -26,18 +27,22 @@ from paramagnet.cli.history import (
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation
+from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
 from paramagnet.cli.table_options import (
+    AlphabetOption,
     CategoriesOption,
     ColumnsOption,
     DropOption,
+    InsertionsOption,
     LabelOption,
     MissingOption,
     NoLabel,
     NumbersOption,
     TableOptions,
+    UnknownOption,
 )
-from paramagnet.cli.training_run import Watch, default_schedule, how_to_resume, load_state, require_new
+from paramagnet.cli.training_run import TrainingBar, default_schedule, how_to_resume, load_state, require_new
 
 if TYPE_CHECKING:
     from paramagnet.learning.result import TrainResult
@@ -68,15 +73,20 @@ def train(
     visible: Annotated[
         str | None,
         typer.Option(
-            help="Visible units: spin (if not given), bit, gaussian, categorical(q), relu or drelu."
+            help="Visible units: spin, bit, gaussian, categorical(q), relu or drelu; if not given, spin, for "
+            "sequences categorical."
         ),
     ] = None,
     hidden: Annotated[
         str, typer.Option(help="Hidden units: bit, spin, gaussian, relu, drelu or categorical(q).")
     ] = "bit",
     visible_bias: Annotated[
-        str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
-    ] = "0",
+        str | None,
+        typer.Option(
+            help="Visible biases at the start: a number, or data for the mean of each column; if not given, "
+            "0, for sequences data."
+        ),
+    ] = None,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[
         str, typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours.")
@@ -138,6 +148,13 @@ def train(
     validation_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points of --validation.")
     ] = None,
+    reweight: Annotated[
+        float | None,
+        typer.Option(
+            metavar="IDENTITY",
+            help="Weigh each sequence by 1 over the number of those with that share of equal sites: 0.8.",
+        ),
+    ] = None,
     guard: Annotated[
         bool | None,
         typer.Option(
@@ -166,6 +183,9 @@ def train(
     missing: MissingOption = None,
     numbers: NumbersOption = None,
     categories: CategoriesOption = None,
+    alphabet: AlphabetOption = None,
+    unknown_letters: UnknownOption = None,
+    insertions: InsertionsOption = None,
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -178,6 +198,9 @@ def train(
 
     A table of numbers, text and True/False becomes units column by column, and the machine's file keeps how;
     `paramagnet data info` shows the columns.
+
+    Sequences (.fa, .fasta, .txt) become categorical units, a state for each letter; --reweight counts similar
+    ones less.
 
     Gradients are exact where that takes no more than about a second each, else they come from persistent
     chains.
@@ -217,10 +240,25 @@ def train(
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
         require_new(out, checkpoint)
+    sequences = is_sequence_file(data)
+    if visible_bias is None:
+        visible_bias = "data" if sequences else "0"
     biases = _as_bias(visible_bias)
     if held_out is not None and validation is not None:
         raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
-    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    options = TableOptions(
+        columns,
+        drop,
+        label,
+        no_label,
+        missing,
+        numbers,
+        categories,
+        header,
+        alphabet,
+        unknown_letters,
+        insertions,
+    )
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
@@ -231,7 +269,10 @@ def train(
         epochs, reason = suggest_epochs(len(points), batch_size)
         say(reason, err=True)
     evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
-    of_points = read_weights(sample_weight, header)
+    of_points = choose_weights(source, read_weights(sample_weight, header), reweight, sequences)
+    of_measured = read_weights(validation_weight, header)
+    if of_measured is None and validation is None:
+        of_measured = source.held_out_weights
     sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
@@ -246,7 +287,8 @@ def train(
     state = load_state(checkpoint, hidden_units, visible, hidden) if resume else None
     if state is not None:
         start = state
-        if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
+        usual = "data" if sequences else 0.0
+        if (biases, hidden_bias, scheme, gain) != (usual, 0.0, "layer-correlation", 1.0):
             say("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
@@ -264,8 +306,8 @@ def train(
         )
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    print_level(points, sizes[2], measured)
-    progress = Watch(epochs, seconds, n_batches, state)
+    print_level(points, sizes[2], measured, of_points, of_measured)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
@@ -284,7 +326,7 @@ def train(
                 centred=centred,
                 evaluate=evaluated,
                 validation=measured,
-                validation_weight=read_weights(validation_weight, header),
+                validation_weight=of_measured,
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,
@@ -295,9 +337,9 @@ def train(
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    print_history(result)
+    print_history(result, (points, of_points), None if measured is None else (measured, of_measured))
     for note in result.notes:
-        say(note, err=True)
+        say(name_flags(note, flags_of(ctx.command)), err=True)
     typer.echo(f"machine: {out}")
     if held_out is not None:
         say(

@@ -16,7 +16,15 @@ from paramagnet._files import write_atomically
 from paramagnet.data.alphabet import ALPHABETS, GAP, INSERTION, as_alphabet, find_alphabet
 from paramagnet.data.checks import existing_file
 from paramagnet.data.fasta import FASTA, LINES, Records, as_fasta, is_sequences, read_records
-from paramagnet.data.letters import CAPITALS, INSERTED, Bytes, count_letters, encode_letters, warn_of_gaps
+from paramagnet.data.letters import (
+    CAPITALS,
+    INSERTED,
+    Bytes,
+    count_letters,
+    encode_known,
+    encode_letters,
+    warn_of_gaps,
+)
 from paramagnet.units import FloatArray, Unit, categorical
 
 UNKNOWN = ("gap", "error")
@@ -179,6 +187,12 @@ def align(
         warn_of_gaps(data == alphabet.index(GAP), columns, records.source)
     data.setflags(write=False)
     return Alignment(data, records.names, alphabet, columns, n_columns, records.counts, tuple(found))
+
+
+def known_states(records: Records, sites: Sites, insertions: str) -> FloatArray:
+    """The states of records that have these sites, NaN where the letter is not in the alphabet, such as X."""
+    letters, columns, _ = _choose_sites(records, insertions, sites, [])
+    return encode_known(letters, sites.alphabet, records, columns)
 
 
 def _choose_sites(

@@ -28,17 +28,32 @@ def count_letters(letters: Bytes) -> dict[str, int]:
     return {chr(code): int(count) for code, count in enumerate(counts) if count}
 
 
-def encode_letters(
-    letters: Bytes, alphabet: str, unknown: str, records: Records, columns: npt.NDArray[np.int64]
-) -> tuple[Bytes, int]:
-    """The states of letters, and how many of them are unknown and count as gaps."""
+def encode_known(
+    letters: Bytes, alphabet: str, records: Records, columns: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """The states of letters, NaN for those that are not in the alphabet."""
+    states = _look_up(letters, alphabet)
+    if (states == _NO_LETTER).any():
+        _require_gaps(states, letters, alphabet, "error", records, columns)
+    return np.where(states < 0, np.nan, states)
+
+
+def _look_up(letters: Bytes, alphabet: str) -> npt.NDArray[np.int16]:
+    """The states of letters; `_FOREIGN` for others, `_NO_LETTER` for what is no letter at all."""
     table = np.full(256, _NO_LETTER, dtype=np.int16)
     for code in range(128):
         if chr(code).isalpha() or chr(code) in _AMBIGUOUS or chr(code) == GAP:
             table[code] = _FOREIGN
     for state, letter in enumerate(alphabet):
         table[ord(letter)] = state
-    states = table[letters]
+    return table[letters]
+
+
+def encode_letters(
+    letters: Bytes, alphabet: str, unknown: str, records: Records, columns: npt.NDArray[np.int64]
+) -> tuple[Bytes, int]:
+    """The states of letters, and how many of them are unknown and count as gaps."""
+    states = _look_up(letters, alphabet)
     foreign = states < 0
     n_foreign = int(foreign.sum())
     if n_foreign:

@@ -15,7 +15,16 @@ import numpy.typing as npt
 from paramagnet._arrays import shown
 from paramagnet._checks import as_choice
 from paramagnet._files import read_arrays
-from paramagnet.data.alignment import INSERTIONS, UNKNOWN, Alignment, Sites, align, as_sequences, write_fasta
+from paramagnet.data.alignment import (
+    INSERTIONS,
+    UNKNOWN,
+    Alignment,
+    Sites,
+    align,
+    as_sequences,
+    known_states,
+    write_fasta,
+)
 from paramagnet.data.alphabet import as_alphabet
 from paramagnet.data.checks import existing_file
 from paramagnet.data.fasta import read_records
@@ -108,6 +117,10 @@ class SequencePreparation:
     def apply(self, path: str | os.PathLike[str]) -> FloatArray:
         """The sequences of a file as states of the visible units, ``(n_sequences, n_sites)``."""
         return self.read(path).data.astype(np.float64)
+
+    def read_known(self, path: str | os.PathLike[str]) -> FloatArray:
+        """The sequences of a file as states, NaN at sites whose letter is not in the alphabet, such as X."""
+        return known_states(read_records(existing_file(path)), self._sites, self.insertions)
 
     def invert(self, states: npt.ArrayLike) -> list[str]:
         """States of the visible units as sequences."""
