@@ -217,13 +217,6 @@ def quick_diagnosis(
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
-    if (rbm.visible.width, rbm.hidden.width) != (1, 1):
-        raise ValueError(
-            f"`rbm` must have units with one row or column of weights each, got {rbm.visible} and "
-            f"{rbm.hidden} units. The checks compare means and correlations of values, which labels do not "
-            "have; compare `rbm.visible.column_means(...)` of data and samples, and likelihoods of held-out "
-            "points."
-        )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
         raise ValueError(
