@@ -13,7 +13,7 @@ SWEEP_STAMP := $(VENV)/.installed-sweep
 GROUPS := --group test $(if $(filter all,$(subst $(comma), ,$(EXTRAS))),--group test-all)
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
-.PHONY: demo test test-slow lint bench bench-peers docs tables sweep study wheel clean
+.PHONY: demo test test-slow lint bench bench-peers race docs tables sweep study recipe-study wheel clean
 
 demo: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce toy --quick --out demo-output
@@ -37,6 +37,11 @@ bench: $(STAMP)
 bench-peers: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/bench_peers.py --json benchmarks/data/peers.json
 	$(PEERS)/bin/python benchmarks/bench_updates.py --json benchmarks/data/updates.json
+
+# The likelihood that each package has after a given time (docs/race.md); goes on where it stopped.
+race: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/race.py $(RACE) $(if $(MINUTES),--minutes $(MINUTES))
+	$(PEERS)/bin/python benchmarks/race_page.py
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
@@ -65,6 +70,11 @@ sweep: $(SWEEP_STAMP)
 study: $(SWEEP_STAMP)
 	$(BIN)/python -m studies.starts.run win $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 	$(BIN)/python -m studies.starts.refresh
+
+# The study of recipes (docs/recipe_stage1.md): the runs of stage 1 that are missing, then its page.
+recipe-study: $(SWEEP_STAMP)
+	$(BIN)/python -m studies.recipe.run stage1 $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m studies.recipe.report stage1
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

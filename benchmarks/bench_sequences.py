@@ -4,8 +4,8 @@
 
 Weights of 4,025 sequences of 31 sites, the size of the WW domain, are to take less than 1 s, those of 50,000
 of 100 sites (``--large``) less than 60 s on two cores. Elapsed time on all cores; kernels are compiled
-before, and the seconds of that are printed. Without a local copy of the WW domain a drawn family of its size is
-taken. The rival is a loop over the sequences, each compared with all by NumPy.
+before, and the seconds of that are printed. Without a local copy of the WW domain a drawn family of its size
+is taken. The rival is a loop over the sequences, each compared with all by NumPy.
 """
 
 from __future__ import annotations

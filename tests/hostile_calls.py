@@ -79,7 +79,7 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     scheme = {"scheme": ("choice", "layer-correlation"), **sizes, "visible_bias": ("real", 0.0), **bias}
     yield Call("scheme_std", pm.scheme_std, scheme)
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}
-    start |= {"visible_bias": ("reals", 0.0), "rng": ("rng", 0), "sample_weight": ("nothing", None)}
+    start |= {"visible_bias": ("reals?", 0.0), "rng": ("rng", 0), "sample_weight": ("nothing", None)}
     yield Call("initialize", pm.initialize, start, {"data": ("visible_bias",)})
     yield Call("draw_machine", pm.draw_machine, start, {"data": ("visible_bias",)})
     of_data = {

@@ -162,7 +162,7 @@ def effective_couplings(
     as_callable(progress, "progress", "the share of the work that is done")
     shares = np.full(len(points), 1.0) if weights is None else weights
     points, shares, drawn = _choose_contexts(points, shares, count if method == "contexts" else None, rng)
-    work = _Work(machine.to_zero_sum(), points, shares / shares.sum(), without, keep, drawn)
+    work = _PairSums(machine.to_zero_sum(), points, shares / shares.sum(), without, keep, drawn)
     run = work.of_site if method == "contexts" else work.of_site_by_variance
     strengths, error = np.zeros((n_sites, n_sites)), np.zeros((n_sites, n_sites))
     values = np.zeros((n_sites, q, n_sites, q)) if keep else None
@@ -187,7 +187,7 @@ def _choose_contexts(
     return points[chosen], np.ones(count), True
 
 
-class _Work:
+class _PairSums:
     """The couplings of one site with all later ones."""
 
     def __init__(

@@ -78,10 +78,12 @@ class Scheme(ABC):
 
     ``needs_data`` says that `draw` needs points; visible biases then come from the data as well.
     ``package`` is set if the scheme is the default of another package, which `compare_schemes` lists among
-    the packages.
+    the packages. ``settled`` says that the name will always mean the same start; specifications of sweeps
+    take no other, because their records are kept.
     """
 
     needs_data: ClassVar[bool] = False
+    settled: ClassVar[bool] = True
     package: ClassVar[bool] = False
 
     @abstractmethod
@@ -190,6 +192,27 @@ class Centred(Scheme):
             lam, added = centred_start(drawn.sigma, visible, hidden, visible_bias, c, layers.n_hidden)
         biases = visible_bias + added - lam * weights.sum(axis=1), c - mu @ weights
         return Drawn(RBM(weights, *biases, layers.visible, layers.hidden), drawn.sigma)
+
+
+class Recommended(Centred):
+    """The start of the recipe ``"recommended"``: `Centred` with 0.7071 of the paper's weights.
+
+    What is recommended may change with what is known; `Centred` with a gain is the same for ever.
+    """
+
+    settled: ClassVar[bool] = False
+    gain: ClassVar[float] = 0.7071
+
+    def draw(
+        self,
+        layers: LayerPair,
+        visible_bias: FloatArray,
+        points: FloatArray | None,
+        gain: float,
+        rng: np.random.Generator,
+    ) -> Drawn:
+        """The machine of `Centred` at ``gain`` times 0.7071."""
+        return super().draw(layers, visible_bias, points, gain * self.gain, rng)
 
 
 class FixedScale(Scale):
@@ -333,6 +356,7 @@ SCHEMES.add("hinton", Hinton)
 SCHEMES.add("d-wave", DWave)
 SCHEMES.add("hopfield", Hopfield)
 SCHEMES.add("centred", Centred)
+SCHEMES.add("recommended", Recommended)
 
 
 def as_scheme(scheme: str | Scheme, argument: str) -> Scheme:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import paramagnet as pm
 from paramagnet.cli import app
-from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
+from paramagnet.cli.suggestions import suggest_hidden_units
 from paramagnet.estimates import show_likelihood
 
 N_ROWS = 200
@@ -235,6 +235,3 @@ def test_suggestions_are_small_and_say_why():
         14,
         "--hidden-units 14: few enough for exact gradients and likelihoods",
     )
-    assert suggest_epochs(1000, 100)[0] == 200
-    assert suggest_epochs(1000, None)[0] == 2000
-    assert suggest_epochs(10**7, 10)[0] == 10

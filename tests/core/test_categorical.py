@@ -329,13 +329,12 @@ def test_bad_data(data, words):
         pm.train(rbm, data, epochs=1)
 
 
-def test_checks_of_values_are_refused_for_labels():
-    for rbm in (machine("bit"), machine("categorical(2)", "bit")):
-        data = np.zeros((5, 3))
-        with pytest.raises(ValueError, match="`rbm` must have units with one row or column of weights each"):
-            pm.diagnose(rbm, data)
-        with pytest.raises(ValueError, match="`rbm` must have units with one row or column of weights each"):
-            pm.learning.quick_diagnosis(rbm, data)
+def test_checks_of_values_are_refused_for_hidden_labels():
+    rbm, data = machine("categorical(2)", "bit"), np.zeros((5, 3))
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.diagnose(rbm, data)
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.learning.quick_diagnosis(rbm, data)
 
 
 def test_bad_means_and_weights():

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.optimizers import Optimizer
     from paramagnet.schemes import Scheme
-    from paramagnet.units import Unit
 
 _KEY = "paramagnet.fields"  # key in the notes of the context
 _RATE = 1e-3  # of optimizers that have no learning rate of their own
@@ -104,32 +103,6 @@ def make_gradient(text: str, given: dict[str, Any], **flags: Any) -> Gradient:
     settings = GRADIENTS.settings(text, "--gradient")
     own = {name: value for name, value in given.items() if name in settings}
     return GRADIENTS.make(text, "--gradient", own | _drop_none(flags))
-
-
-def choose_gradient(
-    sizes: tuple[int, int, Unit, Unit],
-    named: str | None,
-    exact: bool,
-    pcd: bool,
-    given: dict[str, Any],
-    flags: dict[str, int | None],
-) -> Gradient:
-    """The gradient that ``--gradient``, ``--exact`` or ``--pcd`` name; without them exact ones where they are
-    cheap, else persistent chains. ``sizes`` are the numbers of visible and hidden units and their types.
-    """
-    from paramagnet.learning.gradients.default import is_cheap
-
-    if exact and pcd:
-        raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
-    if named is not None and (exact or pcd):
-        raise ValueError(
-            f"`--gradient` must be given without `--exact` and `--pcd`, got {named!r} and one of them."
-        )
-    if named is not None:
-        return make_gradient(named, given, **flags)
-    if exact or (not pcd and is_cheap(*sizes)):
-        return make_gradient("exact", given, n_threads=flags["n_threads"], force=exact)
-    return make_gradient("pcd", given, **flags)
 
 
 def make_optimizer(

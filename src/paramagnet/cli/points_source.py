@@ -17,6 +17,7 @@ from paramagnet.cli.sequence_points import (
     read_sequences,
     read_training_sequences,
     refuse_sequence_options,
+    unnamed,
 )
 from paramagnet.cli.table_options import TableOptions, label_words, plain_warnings
 
@@ -115,7 +116,7 @@ def _load_training_sequences(
         learned.data.astype("float64"),
         rows,
         len(alignment),
-        alignment.units.name if visible is None or visible == "categorical" else visible,
+        alignment.units.name if unnamed(visible) else str(visible),
         prepare_sequences(learned, options),
         rest.data.astype("float64") if others.size else None,
         note,

@@ -23,13 +23,20 @@ def is_sequence_file(path: Path) -> bool:
     return str(path) not in SOURCES and path.exists() and is_sequences(path)
 
 
+def unnamed(visible: str | None) -> bool:
+    """Whether no type of units was given, or one without a number of states."""
+    from paramagnet.data.alphabet import UNITS
+
+    return visible is None or visible == UNITS
+
+
 def read_training_sequences(data: Path, visible: str | None, options: TableOptions) -> Alignment:
     """The alignment to learn, in a few words on stderr; ``visible`` must be categorical if it is given."""
     from paramagnet.data.alignment import read_alignment
     from paramagnet.units import find_unit
 
     refuse_table_options(options, data)
-    named = visible is not None and visible != "categorical"
+    named = not unnamed(visible)
     if named and find_unit(str(visible), "--visible").width == 1:
         raise ValueError(f"`--visible` must be categorical for a file of sequences, got {visible}: {data}.")
     with plain_warnings():

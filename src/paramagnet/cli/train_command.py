@@ -11,7 +11,6 @@ import typer
 from paramagnet.cli.console import say
 from paramagnet.cli.fields import (
     FieldCommand,
-    choose_gradient,
     given_settings,
     make_optimizer,
     make_scheme,
@@ -27,8 +26,8 @@ from paramagnet.cli.history import (
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation
+from paramagnet.cli.recipes import choose_settings
 from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
-from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
 from paramagnet.cli.table_options import (
     AlphabetOption,
     CategoriesOption,
@@ -42,12 +41,15 @@ from paramagnet.cli.table_options import (
     TableOptions,
     UnknownOption,
 )
-from paramagnet.cli.training_run import TrainingBar, default_schedule, how_to_resume, load_state, require_new
+from paramagnet.cli.training_run import TrainingBar, how_to_resume, kept_schedule, load_state, require_new
 
 if TYPE_CHECKING:
     from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import TrainState
     from paramagnet.rbm import RBM
+
+ESTIMATED = 10  # measurements of a run where ln Z is not summed
+ESTIMATED_CHAINS = 200  # of mAIS in each of them
 
 app = typer.Typer(add_completion=False)
 
@@ -58,13 +60,17 @@ def train(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; chosen with a stated reason if not given.")
+        int | None, typer.Option(help="Number of hidden units; if not given, that of the recipe.")
     ] = None,
-    epochs: Annotated[
-        int | None,
+    recipe: Annotated[
+        str,
         typer.Option(
-            help="How many times to go through the data; if not given, about 2000 updates are made."
+            help="What to do about all that is not given: recommended, or paper for the start and the "
+            "learning of the paper."
         ),
+    ] = "recommended",
+    epochs: Annotated[
+        int | None, typer.Option(help="How many times to go through the data; else those of the recipe.")
     ] = None,
     seconds: Annotated[
         float | None,
@@ -83,14 +89,15 @@ def train(
     visible_bias: Annotated[
         str | None,
         typer.Option(
-            help="Visible biases at the start: a number, or data for the mean of each column; if not given, "
-            "0, for sequences data."
+            help="Visible biases at the start: a number, or data for the mean of each column. If not given, "
+            "data with the recommended start and with schemes that need data, else 0."
         ),
     ] = None,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[
-        str, typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours.")
-    ] = "layer-correlation",
+        str | None,
+        typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours."),
+    ] = None,
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
         str | None,
@@ -101,10 +108,11 @@ def train(
     ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
-        int | None, typer.Option(help="Chains; if not given, 1000 of pcd, 100 of tempering.")
+        int | None, typer.Option(help="Chains; if not given, those of the recipe, or of --gradient.")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Gibbs sweeps before an update; if not given, 40 of pcd, else 1.")
+        int | None,
+        typer.Option(help="Gibbs sweeps before an update; if not given, as with --chains."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
@@ -112,12 +120,14 @@ def train(
     optimizer: Annotated[
         str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
     ] = "adam",
-    learning_rate: Annotated[float | None, typer.Option(help="Learning rate; if not given, 0.001.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="First learning rate; if not given, that of the recipe.")
+    ] = None,
     schedule: Annotated[
         str | None,
         typer.Option(
             help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
-            "'linear(end=0.0001)'. If neither it nor a rate is given, linear where gradients are sampled."
+            "'linear(end=0.0001)'. If not given, that of the recipe for adam: linear, or constant (paper)."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
@@ -128,14 +138,21 @@ def train(
     ] = 0.0,
     clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--centred", help="Centred learning, around the means of the units; best with `--scheme centred`."
+            "--centred/--no-centred",
+            help="Learn around the means of the units; if not given, as the recipe says: yes, or no (paper).",
         ),
-    ] = False,
-    batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Points per update; if not given, those of the recipe.")
+    ] = None,
     evaluate_every: Annotated[
-        int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
+        int | None,
+        typer.Option(
+            help="Epochs between two measurements; if not given, about fifty are made, ten where ln Z is "
+            "estimated."
+        ),
     ] = None,
     evaluate_at: Annotated[
         str | None,
@@ -199,11 +216,12 @@ def train(
     A table of numbers, text and True/False becomes units column by column, and the machine's file keeps how;
     `paramagnet data info` shows the columns.
 
+    What is not given is chosen from the size of the data, and said: hidden units, gradient, batches, learning
+    rate, epochs. --recipe paper takes the start and the learning of the paper in place of the recommended
+    ones.
+
     Sequences (.fa, .fasta, .txt) become categorical units, a state for each letter; --reweight counts similar
     ones less.
-
-    Gradients are exact where that takes no more than about a second each, else they come from persistent
-    chains.
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
@@ -223,6 +241,7 @@ def train(
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
     from paramagnet.learning.early_stopping import EarlyStopping
+    from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.loop import DivergenceError
     from paramagnet.plots import check_figure_path
     from paramagnet.units import find_unit
@@ -241,9 +260,7 @@ def train(
     if not (resume or force):
         require_new(out, checkpoint)
     sequences = is_sequence_file(data)
-    if visible_bias is None:
-        visible_bias = "data" if sequences else "0"
-    biases = _as_bias(visible_bias)
+    biases = None if visible_bias is None else _as_bias(visible_bias)
     if held_out is not None and validation is not None:
         raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
     options = TableOptions(
@@ -262,33 +279,55 @@ def train(
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
-    if hidden_units is None:
-        hidden_units, reason = suggest_hidden_units(points.shape[1])
-        say(reason, err=True)
-    if epochs is None and seconds is None:
-        epochs, reason = suggest_epochs(len(points), batch_size)
-        say(reason, err=True)
-    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
     of_points = choose_weights(source, read_weights(sample_weight, header), reweight, sequences)
     of_measured = read_weights(validation_weight, header)
     if of_measured is None and validation is None:
         of_measured = source.held_out_weights
-    sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
+    n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
-    estimator = choose_gradient(sizes, gradient, exact, pcd, settings, flags)
-    if schedule is None and optimizer == "adam" and learning_rate is None and not estimator.exact:
-        schedule = default_schedule(checkpoint if resume else None)
-    ascent = make_optimizer(optimizer, settings, learning_rate, momentum, schedule)
+    chosen = choose_settings(
+        recipe,
+        n_points,
+        points.shape[1],
+        (find_unit(visible, "--visible"), find_unit(hidden, "--hidden")),
+        given={
+            "hidden_units": hidden_units,
+            "gradient": gradient,
+            "exact": exact,
+            "pcd": pcd,
+            "optimizer": optimizer,
+            "learning_rate": learning_rate,
+            "batch_size": batch_size,
+            "epochs": epochs,
+            "seconds": seconds,
+        },
+        chains=flags,
+        settings=settings,
+    )
+    hidden_units, epochs, batch_size = chosen.n_hidden, chosen.epochs, chosen.batch_size
+    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
+    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data")
+    if evaluated is None and epochs is not None and not chosen.summable:
+        evaluated = max(1, -(-epochs // ESTIMATED))
+    estimator = chosen.gradient
+    if schedule is None and optimizer == "adam":
+        schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
+    ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
+    of_start = (biases, hidden_bias, scheme, gain)
+    if scheme is None and biases is None:
+        biases = chosen.visible_bias
+    scheme = chosen.scheme if scheme is None else scheme
     weights = make_scheme(scheme, settings)
+    if biases is None:
+        biases = "data" if weights.needs_data else 0.0
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
     state = load_state(checkpoint, hidden_units, visible, hidden) if resume else None
     if state is not None:
         start = state
-        usual = "data" if sequences else 0.0
-        if (biases, hidden_bias, scheme, gain) != (usual, 0.0, "layer-correlation", 1.0):
+        if of_start != (None, 0.0, None, 1.0):
             say("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
@@ -304,9 +343,8 @@ def train(
             sample_weight=of_points if biases == "data" else None,
             rng=rng,
         )
-    n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    print_level(points, sizes[2], measured, of_points, of_measured)
+    print_level(points, find_unit(visible, "--visible"), measured, of_points, of_measured)
     progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
@@ -323,10 +361,11 @@ def train(
                 l1=l1,
                 l1_group=l1_group,
                 clip=clip,
-                centred=centred,
+                centred=chosen.centred if centred is None else centred,
                 evaluate=evaluated,
                 validation=measured,
                 validation_weight=of_measured,
+                log_z=log_z,
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,

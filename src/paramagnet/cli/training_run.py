@@ -28,10 +28,10 @@ def require_new(out: Path, checkpoint: Path) -> None:
         )
 
 
-def default_schedule(checkpoint: Path | None) -> str | None:
-    """The schedule of adam with sampled gradients; a run that goes on keeps its own."""
+def kept_schedule(checkpoint: Path | None, of_recipe: str) -> str | None:
+    """The schedule of adam where none was given; a run that goes on keeps its own."""
     if checkpoint is None or not checkpoint.exists():
-        return "linear"
+        return of_recipe
     from paramagnet.learning.state import load_checkpoint
 
     return "linear" if "Schedule(" in load_checkpoint(checkpoint).settings["optimizer"] else None

@@ -279,7 +279,7 @@ def as_sequences(states: Any, alphabet: str) -> list[str]:
     return [text[first : first + width] for first in range(0, len(text), width)]
 
 
-def write_fasta(path: str | os.PathLike[str], states: Any, alphabet: str, *, names: Any = None) -> None:
+def write_fasta(path: str | os.PathLike[str], states: Any, alphabet: str, *, names: Any = None) -> list[str]:
     """Write states of categorical units as sequences to a FASTA file; an existing one is replaced.
 
     Parameters
@@ -292,6 +292,11 @@ def write_fasta(path: str | os.PathLike[str], states: Any, alphabet: str, *, nam
         The letters, or the name of an alphabet, as in `read_alignment`.
     names : sequence of str, optional
         Names of the records; None counts them: sample_1, sample_2, ...
+
+    Returns
+    -------
+    list of str
+        The sequences that were written.
     """
     sequences = as_sequences(states, alphabet)
     if names is None:
@@ -306,3 +311,4 @@ def write_fasta(path: str | os.PathLike[str], states: Any, alphabet: str, *, nam
             f"{shown(names)}."
         )
     write_atomically(path, as_fasta(names, sequences).encode())
+    return sequences

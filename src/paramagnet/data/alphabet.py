@@ -7,6 +7,7 @@ from typing import Any
 
 from paramagnet._arrays import shown
 
+UNITS = "categorical"  # what units of sequences may be called without their number of states
 GAP = "-"
 ALPHABETS = {"protein": "-ACDEFGHIKLMNPQRSTVWY", "rna": "-ACGU", "dna": "-ACGT"}
 MOST_LETTERS = 128

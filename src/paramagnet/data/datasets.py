@@ -17,6 +17,7 @@ import numpy.typing as npt
 from paramagnet._arrays import shown
 from paramagnet._checks import as_choice, as_count, as_generator, as_path
 from paramagnet.data.alignment import Alignment, read_alignment
+from paramagnet.data.alphabet import UNITS as ANY_ALPHABET
 from paramagnet.data.binarize import PER, Binarizer, check_method, fit_binarizer
 from paramagnet.data.checks import existing_file
 from paramagnet.data.download import PathLike, read_source_file
@@ -145,7 +146,7 @@ def load_dataset(
     """
     if isinstance(name, (str, os.PathLike)) and str(os.fspath(name)) not in SOURCES:
         sequences = is_sequences(as_path(name, "name"))
-        if sequences or (isinstance(units, str) and units == "categorical"):
+        if sequences or (isinstance(units, str) and units == ANY_ALPHABET):
             return _load_sequences(as_path(name, "name"), sequences, units, n_points, rng)
     unit = as_binary(units, "units")
     check_method(binarize, "binarize")
@@ -194,7 +195,7 @@ def _load_sequences(path: Path, sequences: bool, units: Any, n_points: Any, rng:
             "`units` must be 'spin' or 'bit' for a file of numbers, got 'categorical', which is for "
             f"sequences (.fa, .fasta, .txt): {path}."
         )
-    unit = None if isinstance(units, str) and units == "categorical" else find_unit(units, "units")
+    unit = None if isinstance(units, str) and units == ANY_ALPHABET else find_unit(units, "units")
     if unit is not None and unit.width == 1:
         raise ValueError(f"`units` must be 'categorical' for a file of sequences, got {unit}: {path}.")
     count = None if n_points is None else as_count(n_points, "n_points")

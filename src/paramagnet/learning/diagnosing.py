@@ -145,8 +145,8 @@ def diagnose(
         *verdict.judge_likelihood(levels[2], levels[3], "held-out points"),
         *verdict.judge_overlaps(overlaps),
         *verdict.judge_memory(memory),
-        *verdict.judge_means(means),
-        *verdict.judge_correlations(correlations, rbm.n_visible),
+        *verdict.judge_means(means, width=unit.width),
+        *verdict.judge_correlations(correlations, rbm.n_visible, labels=unit.width > 1),
         *verdict.judge_nearness(nearness),
         *verdict.judge_idle(idle),
     ]
@@ -211,18 +211,16 @@ def quick_diagnosis(
         found += verdict.judge_likelihood(log_likelihood, measure_independent(rbm, points, None), "data")
     if states is not None:
         found += verdict.judge_overlaps(measure_overlaps(unit, some, states, generator))
-        found += verdict.judge_means(compare_means(unit, points, states), of="chains")
+        means = compare_means(unit, points, states)
+        found += verdict.judge_means(means, of="chains", width=unit.width)
     activity = measure_activity(rbm, some, some if states is None else states)
     return (*found, *verdict.judge_idle(verdict.idle_units(activity)))
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
-    if (rbm.visible.width, rbm.hidden.width) != (1, 1):
+    if rbm.hidden.width > 1:
         raise ValueError(
-            f"`rbm` must have units with one row or column of weights each, got {rbm.visible} and "
-            f"{rbm.hidden} units. The checks compare means and correlations of values, which labels do not "
-            "have; compare `rbm.visible.column_means(...)` of data and samples, and likelihoods of held-out "
-            "points."
+            f"`rbm` must have hidden units that are numbers to be diagnosed, got {rbm.hidden} units."
         )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
