@@ -307,7 +307,8 @@ def train(
     )
     hidden_units, epochs, batch_size = chosen.n_hidden, chosen.epochs, chosen.batch_size
     evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
-    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data")
+    two_values = len(find_unit(visible, "--visible").values or ()) == 2
+    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data" if two_values else "uniform")
     if evaluated is None and epochs is not None and not chosen.summable:
         evaluated = max(1, -(-epochs // ESTIMATED))
     estimator = chosen.gradient
@@ -315,8 +316,8 @@ def train(
         schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
     ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
     of_start = (biases, hidden_bias, scheme, gain)
-    if scheme is None and biases is None:
-        biases = chosen.visible_bias
+    if biases is None and (sequences or scheme is None):
+        biases = "data" if sequences else chosen.visible_bias
     scheme = chosen.scheme if scheme is None else scheme
     weights = make_scheme(scheme, settings)
     if biases is None:
