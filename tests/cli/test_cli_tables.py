@@ -175,7 +175,7 @@ def test_binarize_and_compare_take_the_same_options(folder):
     assert np.array_equal(np.load("a.npy"), states)
     assert np.array_equal(np.loadtxt("b.csv", delimiter=",", skiprows=1), states)
     few = ("--epochs", 2, "--trials", 1, "--gain", 1, "--scheme", "xavier", "--hidden-units", 2)
-    assert "shop.npy: 6 spin and 2 bit units" in run("compare", "shop.csv", *options, *few).stdout
+    assert "shop.csv: 6 spin and 2 bit units" in run("compare", "shop.csv", *options, *few).stdout
     assert "`--numbers gaussian` is not for comparisons" in refusal(
         "compare", "shop.csv", *options, *few, "--numbers", "gaussian"
     )
