@@ -89,8 +89,9 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         about 10 ms, else ``PCD(n_chains=100, n_steps=50, n_relax=200)``.
     optimizer : Optimizer, optional
         `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
-    guard : bool or Guard, default False
-        Whether `fit` checks now and then that training has not failed, see `paramagnet.Guard`.
+    guard : bool or Guard, optional
+        Whether `fit` checks now and then that training has not failed, see `paramagnet.Guard`; None does so
+        where gradients come from chains that persist.
     log_z : LogZ, optional
         How ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
         than a second, else mAIS.
@@ -139,7 +140,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         centred: bool | Centring = False,
         gradient: Gradient | None = None,
         optimizer: Optimizer | None = None,
-        guard: bool | Guard = False,
+        guard: bool | Guard | None = None,
         log_z: LogZ | None = None,
         threshold: str | float | None = "auto",
         random_state: Any = None,

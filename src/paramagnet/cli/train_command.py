@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paramagnet.cli.console import Bar, say
+from paramagnet.cli.console import say
 from paramagnet.cli.fields import (
     FieldCommand,
     given_settings,
@@ -23,7 +23,6 @@ from paramagnet.cli.history import (
     print_history,
     print_level,
     quiet_training,
-    show_value,
 )
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
@@ -39,6 +38,7 @@ from paramagnet.cli.table_options import (
     NumbersOption,
     TableOptions,
 )
+from paramagnet.cli.training_watch import Watch
 
 if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
@@ -104,8 +104,9 @@ def train(
     schedule: Annotated[
         str | None,
         typer.Option(
-            help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
-            "'linear(end=0.0001)'. If neither it nor a rate is given, linear where gradients are sampled."
+            help="How the learning rate falls over the run: constant, linear, cosine, or with numbers as in "
+            "'linear(end=0.0001)' and 'step(factor=0.5, n_updates=1000)'. If neither it nor a rate is given, "
+            "linear where gradients are sampled."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
@@ -226,7 +227,7 @@ def train(
         epochs, reason = suggest_epochs(len(points), batch_size)
         say(reason, err=True)
     evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
-    of_points = read_weights(sample_weight, header)
+    of_points, of_measured = (read_weights(file, header) for file in (sample_weight, validation_weight))
     sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
@@ -259,8 +260,8 @@ def train(
         )
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    print_level(points, sizes[2], measured)
-    progress = _Watch(epochs, seconds, n_batches, state)
+    print_level(points, sizes[2], measured, of_points, of_measured)
+    progress = Watch(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
@@ -279,7 +280,7 @@ def train(
                 centred=centred,
                 evaluate=evaluated,
                 validation=measured,
-                validation_weight=read_weights(validation_weight, header),
+                validation_weight=of_measured,
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,
@@ -394,43 +395,3 @@ def _draw(result: TrainResult, plot: Path) -> None:
     save_figure(
         plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
     )
-
-
-class _Watch:
-    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
-
-    def __init__(
-        self, epochs: int | None, seconds: float | None, n_batches: int, start: TrainState | None
-    ) -> None:
-        self.state = start
-        self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
-        self._bar = Bar(self._title(0), done=self._fraction())
-
-    def __enter__(self) -> _Watch:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def show(self, state: TrainState) -> None:
-        """Show the state; called after every update."""
-        self.state = state
-        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
-        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
-
-    def _title(self, epoch: int) -> str:
-        planned = self._planned()
-        return f"epoch {epoch}" if planned is None else f"epoch {epoch}/{planned}"
-
-    def _planned(self) -> int | None:
-        """The epochs of the run; a budget in seconds has them once it is planned."""
-        if self._seconds is not None and self.state is not None and self.state.watch is not None:
-            return self.state.watch.epochs
-        return self._epochs
-
-    def _fraction(self) -> float:
-        planned = self._planned()
-        if self.state is None or not planned:
-            return 0.0
-        return (self.state.epoch + self.state.batch / self._n_batches) / planned
