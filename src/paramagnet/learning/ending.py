@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.state import TrainState
 
 ERRORS = 3.0  # beyond which a difference is worth a word
+FITTED = 0.5  # nats per column of the data that independent units gain on all points by being fitted to them
 SHARE = 0.05  # of the gain over independent units, below which a loss is not
 
 logger = logging.getLogger("paramagnet.learning.training")
@@ -61,7 +62,8 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     elif guard is not None:
         now = guard.look(state, state.parameters, 1)
         value, error, level = now.value, now.error, guard.level
-    if math.isfinite(level) and not value + ERRORS * error >= level:
+    allowed = FITTED * loop.layout.n_rows / len(loop.points)
+    if math.isfinite(level) and not value + ERRORS * error + allowed >= level:
         notes.append(
             f"The machine has a log-likelihood of {value:.2f} nats per training point, and independent units "
             f"with the means of the data have {level:.2f}: it has learned less than the means. Train longer, "
