@@ -10,6 +10,7 @@ of 100; means over three seeds with their standard errors. About a minute of pro
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -68,11 +69,11 @@ def compare_penalties() -> dict[str, Any]:
     found = {}
     for name, options in {
         "none": {},
-        "l1 = 0.003": {"l1": 0.003},
-        "l1 = 0.01": {"l1": 0.01},
-        "l1 = 0.03": {"l1": 0.03},
-        "l1_group = 0.1": {"l1_group": 0.1},
-        "weight_decay = 0.03": {"weight_decay": 0.03},
+        "l1 = 0.1": {"l1": 0.1},
+        "l1 = 0.3": {"l1": 0.3},
+        "l1 = 1": {"l1": 1.0},
+        "l1_group = 1": {"l1_group": 1.0},
+        "weight_decay = 0.1": {"weight_decay": 0.1},
     }.items():
         zeros, ends = [], []
         for seed in SEEDS:
@@ -143,10 +144,14 @@ def budget() -> dict[str, Any]:
 def main() -> None:
     """Measure, print, and keep the figures if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = {part.__name__: part for part in (compare_centring, compare_penalties, stop_early, weigh, budget)}
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", choices=list(parts), nargs="+", default=list(parts))
     options = parser.parse_args()
     results: dict[str, Any] = {}
-    for measure in (compare_centring, compare_penalties, stop_early, weigh, budget):
+    if options.json and options.json.is_file():
+        results = json.loads(options.json.read_text(encoding="utf-8"))["results"]
+    for measure in (parts[name] for name in options.only):
         results[measure.__name__] = measure()
         print(measure.__name__, results[measure.__name__], flush=True)
     if options.json:

@@ -43,11 +43,15 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     It is logged, and where there is a guard it is a warning, too, unless the run was shorter than the time
     from one check to the next: so few updates are a trial.
     """
-    watch, guard = state.watch, loop.guard
+    guard = loop.guard
     loud = guard is not None and state.update >= guard.every
     notes = []
-    if watch is not None and watch.sound is not None:
-        notes += [describe_failure(check, watch.sound) for check in watch.checks if check.failed]
+    for index, check in enumerate(state.checks):
+        if check.failed:
+            sound = max(
+                (one for one in state.checks[:index] if not one.failed), key=lambda one: one.log_likelihood
+            )
+            notes.append(describe_failure(check, sound.log_likelihood, sound.update))
     told = len(notes)
     kept = best_of(state) if loop.stopping is not None else None
     epoch = state.epoch if kept is None else kept.epoch  # of the machine that is returned

@@ -192,7 +192,7 @@ class GuardedRun:
         if not failed:
             return replace(state, watch=watch)
         assert watch.sound is not None
-        text = describe_failure(check, watch.sound)
+        text = describe_failure(check, watch.sound.value, watch.sound.update)
         logger.warning(text)
         warnings.warn(text, TrainingWarning, stacklevel=2)
         kept = self.restarted(state, watch.sound.parameters)
@@ -250,11 +250,11 @@ class GuardedRun:
         )
 
 
-def describe_failure(check: Check, sound: Kept) -> str:
-    """A failure in words."""
+def describe_failure(check: Check, before: float, update: int) -> str:
+    """A failure in words; ``before`` is the log-likelihood of the best machine, that of ``update``."""
     return (
         f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
-        f"per point, after {sound.value:.2f} at update {sound.update}, because the chains no longer followed "
+        f"per point, after {before:.2f} at update {update}, because the chains no longer followed "
         f"the machine. The run goes on from that machine with {check.rate_factor:g} of its learning rate, "
         "and its chains start anew, half of them from the data. A smaller or falling learning rate, or more "
         "sweeps before each update, avoid this; `guard=False` turns the check off."
