@@ -54,7 +54,8 @@ def points_of(unit, n_visible=4, n_points=12):
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS)
 def test_weights_are_repetitions(visible, hidden, centred, optimizer):
-    rbm, points = pm.initialize(4, 3, visible=visible, hidden=hidden, gain=0.5, rng=0), points_of(visible)
+    rbm = pm.initialize(4, 3, visible=visible, hidden=hidden, scheme="hinton", gain=20.0, rng=0)
+    points = points_of(visible)
     again = np.repeat(points, COUNTS, axis=0)
     options = {"gradient": pm.Exact(), "optimizer": optimizer, "centred": centred, "rng": 0}
     for epochs, parameters, likelihood in ((1, 1e-12, 1e-12), (100, 1e-6, 1e-9)):

@@ -38,7 +38,7 @@ from paramagnet.cli.table_options import (
     NumbersOption,
     TableOptions,
 )
-from paramagnet.cli.training_watch import Watch
+from paramagnet.cli.training_bar import TrainingBar
 
 if TYPE_CHECKING:
     from paramagnet.learning.gradients.base import Gradient
@@ -261,7 +261,7 @@ def train(
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
     print_level(points, sizes[2], measured, of_points, of_measured)
-    progress = Watch(epochs, seconds, n_batches, state)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
         with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(

@@ -3,7 +3,7 @@
 Persistent chains can fall behind the machine that they should follow, and then its likelihood falls, update
 after update, while gradients look as usual. The guard looks at the likelihood itself. Every so many updates
 it measures the log-likelihood of some training points with two small mAIS (50 chains each and 100
-temperatures, together a few percent of the time) and compares it with the best that it has seen. One mAIS
+temperatures, together less than a tenth of the time) and compares it with the best that it has seen. One mAIS
 starts from independent units with the means of the data, the other one from uniform states, and the larger
 ``ln Z`` counts: the states that a failed machine prefers are far from the data, where the chains never were,
 and a mAIS from the data does not see them either. A machine has failed if it lost more than a share of what
@@ -65,8 +65,8 @@ class Guard:
     Parameters
     ----------
     every : int, optional
-        Updates from one check to the next; None takes as many as keep all checks below 4 % of the work, at
-        least 200.
+        Updates from one check to the next; None takes as many as keep the rows that checks multiply by the
+        weights below 4 % of those of updates, at least 200.
     tolerance : float, default 0.33
         The share of the best machine's gain over independent units that a machine may lose, above 0; losses
         below one nat per point never count.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from paramagnet.learning.state import TrainState
 
 
-class Watch:
+class TrainingBar:
     """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
 
     def __init__(
@@ -21,7 +21,7 @@ class Watch:
         self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
         self._bar = Bar(self._title(0), done=self._fraction())
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> TrainingBar:
         self._bar.__enter__()
         return self
 
