@@ -8,7 +8,7 @@ from paramagnet.sweeps.text_tables import pipe_table
 
 _STARTS = {"paper": "no biases", "data": "biases of the data"}
 _WAYS = {"constant": "constant rate, no guard", "guarded": "constant rate, guard", "default": "defaults"}
-_MIRRORED = ("persistent chains", "500 Gibbs sweeps", "200 rounds of tempering")
+_MIRRORED = ("persistent chains", "1000 Gibbs sweeps", "200 rounds of tempering")
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
@@ -57,5 +57,5 @@ def mirrored(results: Any) -> str:
         shares = [found["mirrored"][kind] for kind in _MIRRORED]
         cells = [f"{100 * share['share']:.0f} ({100 * share['error']:.0f})" for share in shares]
         rows.append([name, *cells, f"{found['log_likelihood']:.0f}", str(found["idle_hidden"])])
-    head = ["training, rate", *(f"{kind}, %" for kind in _MIRRORED), "log-likelihood", "idle units of 500"]
+    head = ["training", *(f"{kind}, %" for kind in _MIRRORED), "log-likelihood", "idle units of 500"]
     return _table(head, rows)
