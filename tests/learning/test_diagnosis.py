@@ -284,3 +284,11 @@ def test_bad_input_of_the_quick_form():
         quick_diagnosis(rbm, data, log_likelihood=-3.0)
     with pytest.raises(ValueError, match="`chains` must hold at least 10"):
         quick_diagnosis(rbm, data, data[:3])
+
+
+def test_categorical_units_are_refused_in_words():
+    rbm = pm.initialize(4, 3, visible="categorical(3)", rng=0)
+    data = np.random.default_rng(0).integers(0, 3, (20, 4))
+    for look in (pm.diagnose, pm.learning.quick_diagnosis):
+        with pytest.raises(ValueError, match=r"`rbm` must have units of one number each.*categorical\(3\)"):
+            look(rbm, data)

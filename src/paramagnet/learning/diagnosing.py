@@ -217,6 +217,12 @@ def quick_diagnosis(
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+    if max(unit.width for unit in rbm.units) > 1:
+        raise ValueError(
+            f"`rbm` must have units of one number each to be diagnosed, got {rbm.visible} visible and "
+            f"{rbm.hidden} hidden units. `log_likelihood` and `independent_log_likelihood` judge "
+            "categorical units, too."
+        )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
         raise ValueError(

@@ -88,8 +88,10 @@ def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
     """What `quick_diagnosis` finds about the machine that is returned, and about the chains of the run."""
     from paramagnet.learning.diagnosing import FEWEST_CHAINS, quick_diagnosis
 
+    if state.update < FEWEST_UPDATES or loop.layout.wide:  # it does not know categorical units
+        return []
     points = _typical_points(loop)
-    if state.update < FEWEST_UPDATES or len(points) < FEWEST_CHAINS:
+    if len(points) < FEWEST_CHAINS:
         return []
     chains = getattr(state.gradient_state, "chains", state.gradient_state)  # tempering has its own, too
     states = None
