@@ -3,7 +3,7 @@
     python benchmarks/silent_failure.py [--json benchmarks/data/silent_failure.json] [--only "bits" ...]
 
 Digits in two values (a pixel of 8 or more is on), 1400 points to learn and 397 held out, 64 x 100 units,
-batches of 100, 100 chains, one thread. What is run, and with which seeds, is in data/silent_failure_plan.toml.
+batches of 100, 100 chains, one thread. What is run, with which seeds, is in data/silent_failure_plan.toml.
 Each run
 starts from the paper's machine (no visible biases) or from the biases of the data. "constant" is Adam at
 0.001 without guard, "guarded" the same with it, "default" is what `train` does: the rate falls linearly to
