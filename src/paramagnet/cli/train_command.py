@@ -127,8 +127,8 @@ def train(
         str | None,
         typer.Option(
             help="How the learning rate falls over the run: constant, linear, cosine, or with numbers as in "
-            "'linear(end=0.0001)' and 'step(factor=0.5, n_updates=1000)'. If not given, adam takes that of the "
-            "recipe: linear, or constant (paper)."
+            "'linear(end=0.0001)' and 'step(factor=0.5, n_updates=1000)'. If not given, adam takes that of "
+            "the recipe: linear, or constant (paper)."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
