@@ -126,8 +126,9 @@ def train(
     schedule: Annotated[
         str | None,
         typer.Option(
-            help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
-            "'linear(end=0.0001)'. If not given, that of the recipe for adam: linear, or constant (paper)."
+            help="How the learning rate falls over the run: constant, linear, cosine, or with numbers as in "
+            "'linear(end=0.0001)' and 'step(factor=0.5, n_updates=1000)'. If not given, adam takes that of "
+            "the recipe: linear, or constant (paper)."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
@@ -307,7 +308,8 @@ def train(
     )
     hidden_units, epochs, batch_size = chosen.n_hidden, chosen.epochs, chosen.batch_size
     evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
-    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data")
+    two_values = len(find_unit(visible, "--visible").values or ()) == 2
+    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data" if two_values else "uniform")
     if evaluated is None and epochs is not None and not chosen.summable:
         evaluated = max(1, -(-epochs // ESTIMATED))
     estimator = chosen.gradient
@@ -315,8 +317,8 @@ def train(
         schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
     ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
     of_start = (biases, hidden_bias, scheme, gain)
-    if scheme is None and biases is None:
-        biases = chosen.visible_bias
+    if biases is None and (sequences or scheme is None):
+        biases = "data" if sequences else chosen.visible_bias
     scheme = chosen.scheme if scheme is None else scheme
     weights = make_scheme(scheme, settings)
     if biases is None:
