@@ -8,7 +8,8 @@ on spinning for a while after their work, on the cores of whoever comes next. In
 timed is followed by as many as take about 60 ms, whose mean counts; the ratios are those of the fastest
 turns, and of the median ones in brackets. ``--threads 0`` stands for the default of each package. The
 updates are those of `everyday_peers.py`: Adam for all, batches of 100 points. rbms and PyTorch are needed:
-`make bench-peers` installs them in an environment of their own.
+`make bench-peers` installs them in an environment of their own. With ``--only`` the rows that were measured
+replace those of FILE, and the others stay.
 """
 
 from __future__ import annotations
@@ -105,6 +106,11 @@ def compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, list[f
     return turns
 
 
+def keep(path: Path, results: dict[str, Any]) -> None:
+    """Write what was measured so far: a table takes many minutes."""
+    write_json(path, results, "paramagnet", "torch", "rbms", "numpy", "numba")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -121,6 +127,9 @@ def main() -> None:
         serve(options.serve, options.threads[0] or None)
         return
     results: dict[str, Any] = {}
+    if options.json and options.only and Path(options.json).is_file():
+        results = json.loads(Path(options.json).read_text(encoding="utf-8"))["results"]
+    results |= {"rounds": options.rounds, "former": options.former}
     with ExitStack() as stack:
         trees = {}
         if options.former:
@@ -149,19 +158,11 @@ def main() -> None:
                         flush=True,
                     )
                     results[f"{work}, {title}"] = {"seconds": best, "median": middle}
+                    if options.json:
+                        keep(Path(options.json), results)
             finally:
                 for side in sides.values():
                     side.end()
-    if options.json:
-        write_json(
-            options.json,
-            {"rounds": options.rounds, "former": options.former, **results},
-            "paramagnet",
-            "torch",
-            "rbms",
-            "numpy",
-            "numba",
-        )
 
 
 if __name__ == "__main__":

@@ -388,8 +388,7 @@ def draw_layer(
 
 @kernel
 def run_block(
-    visible: Any,
-    hidden: Any,
+    targets: Any,
     n_parts: tuple[int, int],
     states: Any,
     held: Any,
@@ -398,48 +397,39 @@ def run_block(
     room: Any,
     counts: Any,
 ) -> None:
-    """All sweeps of a block of chains, whose packed visible states and codes are ``states[0]`` and
-    ``states[1]``; those of the hidden layer come after, then the bits of both.
+    """All sweeps of a block of chains.
 
-    ``visible`` and ``hidden`` are the layers as `draw_layer` wants them, ``n_parts`` those into which the
-    groups of visible and of hidden units are dealt out. ``held`` are bits of visible units that stay, and
-    their values; no rows if there are none. ``address`` is the seed, the first chain, the first sweep and
-    the number of chains that count. ``counts`` take the changes of visible and hidden units, and how many
-    were undecided.
+    ``targets`` are the hidden and the visible layer as `draw_layer` wants them. What follows is of the
+    visible units first: ``n_parts``, those into which groups are dealt out, and ``states``, pairs of packed
+    states, codes and bits. ``held`` are bits of visible units that stay, and their values; no rows if there
+    are none. ``address`` is the seed, the first chain, the first sweep and the number of chains that count.
+    ``counts`` take the changes of visible and hidden units, and how many were undecided. Both layers go
+    through the same calls, each of which is compiled into its place once.
     """
-    packed_v, codes_v, packed_h, codes_h, bits_v, bits_h = states
+    packed, codes, bits = states
     counters, column = room[4], room[5]
     seed, first, start, n_used = np.uint64(address[0]), address[1], address[2], address[3]
-    of_hidden = 0 * n_used  # streams; no constants: one more type would be one more function to compile
-    of_visible = of_hidden + 1
-    for sweep in range(start, start + n_sweeps):
-        fill_counters(counters, seed, first, sweep)
+    for half in range(2 * n_sweeps):
+        sweep, source = start + half // 2, half % 2
+        drawn = 1 - source
+        if source == 0:
+            fill_counters(counters, seed, first, sweep)
         counts[2] += draw_layer(
-            hidden,
-            n_parts[0],
-            codes_v,
-            packed_v,
+            targets[source],
+            n_parts[source],
+            codes[source],
+            packed[source],
             counters,
             room[:4],
-            (seed, n_used, sweep, of_hidden),
-            bits_h,
+            (seed, n_used, sweep, source),  # streams: 0 for hidden units, 1 for visible ones
+            bits[drawn],
         )
-        n = encode(bits_h, n_parts[1], codes_h, packed_h, n_used, column)
-        counts[1] += n if sweep > start else 0
-        counts[2] += draw_layer(
-            visible,
-            n_parts[1],
-            codes_h,
-            packed_h,
-            counters,
-            room[:4],
-            (seed, n_used, sweep, of_visible),
-            bits_v,
-        )
-        for unit in range(held.shape[1]):
-            for w in range(held.shape[2]):
-                bits_v[unit, w] = bits_v[unit, w] & ~held[0, unit, w] | held[1, unit, w]
-        counts[0] += encode(bits_v, n_parts[0], codes_v, packed_v, n_used, column)
+        if drawn == 0:
+            for unit in range(held.shape[1]):
+                for w in range(held.shape[2]):
+                    bits[0][unit, w] = bits[0][unit, w] & ~held[0, unit, w] | held[1, unit, w]
+        n = encode(bits[drawn], n_parts[drawn], codes[drawn], packed[drawn], n_used, column)
+        counts[drawn] += n if half > 0 else 0  # the first hidden states have none to be compared with
 
 
 @kernel

@@ -189,9 +189,10 @@ def prepare(
     q = (n_units + 3) // 4
     n_groups, n_words = (n_sources + GROUP - 1) // GROUP, (n_sources + 63) // 64
     depth = EPSILON * (n_words + 5)
-    numbers[:, 0, :] = np.float32(0.0)  # units that do not exist: certainly low
-    numbers[:, 1, :] = np.float32(125.0)
-    numbers[:, 2, :] = np.float32(1.0)
+    for unit in range(4 * q):  # those that do not exist are certainly low
+        j, k = unit % q, unit // q
+        numbers[j, 0, k], numbers[j, 1, k] = np.float32(0.0), np.float32(125.0)
+        numbers[j, 2, k] = np.float32(1.0)
     rounding = CERTAIN * (2.0**-23 + 2.0**-47) + POLYNOMIAL + CUBIC + 2.0 * EPSILON
     for unit in range(n_units):
         size, origin, unit_of_table = abs(slope), np.float64(origins[unit]), units[unit] * (1 << SHIFT)

@@ -94,6 +94,13 @@ def sum_rows(
 
 
 @part
+def _copy(source: Any, target: Any) -> None:
+    """Copy one row: what is written next may lie where it was."""
+    for j in range(target.size):
+        target[j] = source[j]
+
+
+@part
 def _find_direction(
     slope: Any, rule: tuple[float, ...], first: Any, second: Any, new_first: Any, new_second: Any
 ) -> None:
@@ -149,7 +156,7 @@ def sum_sizes(rows: Any, out: Any) -> None:
             out[j] += abs(row[j])
 
 
-@kernel
+@part
 def _centre(row: Any, mu: float, of_hidden: Any, of_visible: float, lam: Any, slope: Any) -> None:
     """The slope of one row in centred coordinates."""
     for j in range(slope.size):
@@ -211,7 +218,7 @@ def move_weights(
     mu, lam, of_visible, of_hidden = offsets
     rate, keep, n_slots = rule[5], rule[6], int(rule[0])
     slope, sizes, squares = np.empty(m), np.zeros(m), np.zeros(m)
-    room, none, products, total = np.empty(3 * m), np.empty(0), np.empty(m), 0.0
+    room, none, products = np.empty((3, m)), np.empty(0), np.empty(m)
     for i in range(rows[0], rows[1]):
         at, end = i * m, (i + 1) * m
         row, narrow, after = gradient[i - rows[0]], weights[i], new[0][at:end]
@@ -224,27 +231,18 @@ def move_weights(
                 slope[j] = row[j]
         for j in range(m):  # a sum per column: a sum over columns would be made number by number
             squares[j] += slope[j] * slope[j]
+        before, first, second = old[0][at:end], old[1][at:end], old[2][at:end]
         if in_place:
             for k in range(1 + n_slots):
-                for j in range(m):
-                    room[k * m + j] = new[k][at + j]
-            _find_direction(slope, rule, room[m : 2 * m], room[2 * m :], new_first, new_second)
-            if thresholds.size:
-                _move_and_shrink(slope, rate, keep, thresholds, room[:m], after, narrow, sizes)
-            else:
-                _move(slope, rate, keep, room[:m], after, narrow, sizes)
-            if mu.size:
-                total = _sum_changes(room[:m], after, lam, mu[i], sums[1], products)
+                _copy(old[k][at:end], room[k])
+            before, first, second = room[0], room[1], room[2]
+        _find_direction(slope, rule, first, second, new_first, new_second)
+        if thresholds.size:
+            _move_and_shrink(slope, rate, keep, thresholds, before, after, narrow, sizes)
         else:
-            _find_direction(slope, rule, old[1][at:end], old[2][at:end], new_first, new_second)
-            if thresholds.size:
-                _move_and_shrink(slope, rate, keep, thresholds, old[0][at:end], after, narrow, sizes)
-            else:
-                _move(slope, rate, keep, old[0][at:end], after, narrow, sizes)
-            if mu.size:
-                total = _sum_changes(old[0][at:end], after, lam, mu[i], sums[1], products)
+            _move(slope, rate, keep, before, after, narrow, sizes)
         if mu.size:
-            sums[0][i] = total
+            sums[0][i] = _sum_changes(before, after, lam, mu[i], sums[1], products)
     for j in range(m):
         norms[0] += sizes[j]
         norms[1] += squares[j]
@@ -268,12 +266,13 @@ def move_biases(
     """
     n, rate, n_slots = slope.size, rule[5], int(rule[0])
     none = np.empty(0)
+    before, first, second = old[0][at : at + n], old[1][at : at + n], old[2][at : at + n]
     new_first = new[1][at : at + n] if n_slots > 0 else none
     new_second = new[2][at : at + n] if n_slots > 1 else none
     for j in range(n):
         norms[1] += slope[j] * slope[j]
-    _find_direction(slope, rule, old[1][at : at + n], old[2][at : at + n], new_first, new_second)
-    before, after = old[0][at : at + n], new[0][at : at + n]
+    _find_direction(slope, rule, first, second, new_first, new_second)
+    after = new[0][at : at + n]
     for j in range(n):
         moved = rate * (factor * slope[j]) + before[j]
         if correction.size:

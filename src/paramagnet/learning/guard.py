@@ -200,7 +200,7 @@ class GuardedRun:
 
     def look(self, state: TrainState, parameters: FloatArray, closeness: int) -> Kept:
         """The log-likelihood of a machine, by as many times the temperatures of a check."""
-        rbm = self.layout.machine(parameters)
+        rbm = self.layout.view(parameters)
         log_z = self.log_partition(state, rbm, closeness)
         value = -mean_free_energy(rbm, self.measured, self.measured_weights) - log_z.value
         return Kept(parameters, state.update, state.epoch, value, log_z.value, log_z.error)

@@ -254,7 +254,7 @@ def run_chains(
     """The chains after ``n_steps`` sweeps; ``engine`` is None for our own kernels."""
     if engine is not None:
         return engine.run_sweeps(layout, parameters, chains, n_steps)
-    return run_sweeps(_layers(layout, parameters), chains, n_steps, n_threads=n_threads)
+    return run_sweeps(_layers(layout, parameters), chains, n_steps, n_threads=n_threads, with_fields=False)
 
 
 def sampled_moments(

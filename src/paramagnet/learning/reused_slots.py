@@ -35,7 +35,7 @@ def slots_are_free(latest: list[TrainState]) -> bool:
     if count_references(latest) != HELD_ONCE:
         return False
     state = latest[0]
-    # Dictionaries of attributes: who has one, by `vars`, holds what is in it.
+    # Code that holds a dictionary of attributes (`vars`) also holds the values in it.
     parts: list[list[Any]] = [[state.optimizer_state], [vars(state)], [vars(state.optimizer_state)]]
     if state.optimizer_state.slots:  # there is one empty tuple, which everybody shares
         parts += [[state.optimizer_state.slots], *([slot] for slot in state.optimizer_state.slots)]

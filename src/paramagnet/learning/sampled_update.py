@@ -47,7 +47,7 @@ from paramagnet.learning.optimizers import (
 )
 from paramagnet.learning.penalties import Penalties
 from paramagnet.learning.reused_slots import slots_are_free
-from paramagnet.learning.sampled_plan import Part, Plan, Rows, Slice
+from paramagnet.learning.sampled_plan import Buffers, Part, Plan, Slice
 from paramagnet.learning.sampled_setup import estimate_seconds, has_fused_sweeps, probe_layers
 from paramagnet.learning.state import TrainState
 from paramagnet.learning.weighting import PointWeights
@@ -111,11 +111,7 @@ class SampledUpdate:
         if centre is not None:
             self._largest_slope *= 3.0  # less mu_i g_c_j, less g_b_i lam_j
             self._growth = centre.growth(layout, bounds[1])
-        self._states, self._fields = np.empty((n_rows, n), np.float32), np.empty((n_rows, m), np.float32)
-        self._means, self._codes = np.empty_like(self._fields), make_room(n_rows, n)[0]
-        self._none_v, self._none_h = np.zeros((n_chains, n), np.float32), np.zeros((n_chains, m), np.float32)
-        self._drawn_h, self._codes_h = np.empty_like(self._none_h), make_room(n_chains, m)[0]
-        self._fields_v = np.empty_like(self._none_v)
+        self._buffers = Buffers.make(n, m, n_rows, n_chains)
         self._borders = [n * k // -(-n // SLICE) for k in range(-(-n // SLICE) + 1)]
         widest = max(last - first for first, last in itertools.pairwise(self._borders))
         self._rooms = [  # one for every thread: to look products up, and for the gradient of a slice
@@ -136,7 +132,9 @@ class SampledUpdate:
         """
         plan = self._plans.get(len(chosen))
         if plan is None:
-            plan = self._plans[len(chosen)] = self._make_plan(len(chosen))
+            of_sizes = len(chosen), self._particles.n_chains or len(chosen), self._n_threads
+            plan = self._buffers.plan(*of_sizes, self._borders, centred=self._centre is not None)
+            self._plans[len(chosen)] = plan
         chains, parameters, optimizer_state = state.gradient_state, state.parameters, state.optimizer_state
         assert isinstance(chains, Chains)
         self._scale = plan.scale
@@ -234,19 +232,27 @@ class SampledUpdate:
         shifts: tuple[Float32Array, Float32Array],
     ) -> None:
         visible, hidden, weights = self._visible, self._hidden, self._weights
-        middle_v, middle_h = self._middle(visible), self._middle(hidden)
+        buffers, middle_v, middle_h = self._buffers, self._middle(visible), self._middle(hidden)
         n_steps, states, fields = self._particles.n_steps, part.states, part.fields
         b0, b1, c0, c1 = part.ranges
         from_batch = self._particles.n_chains is None and self._fused_sweeps
         gather_states(self._high, chosen[part.points], visible.levels, states.batch)
         fill_codes(states.batch, middle_v, part.codes[0])
         if from_batch:
-            multiply_codes(self._codes, (b0, b1, b1, b1), weights, False, visible.levels, room, self._fields)
+            multiply_codes(
+                buffers.codes,
+                (b0, b1, b1, b1),
+                weights,
+                False,
+                visible.levels,
+                room,
+                buffers.fields,
+            )
             np.copyto(fields.chains, fields.batch)
         else:
             np.copyto(states.chains, chains.visible[part.chains])
             fill_codes(states.chains, middle_v, part.codes[1])
-            multiply_codes(self._codes, part.ranges, weights, False, visible.levels, room, self._fields)
+            multiply_codes(buffers.codes, part.ranges, weights, False, visible.levels, room, buffers.fields)
         own = part.chains.start, part.chains.stop
         for sweep in range(chains.sweep, chains.sweep + (n_steps if self._fused_sweeps else 0)):
             place = (chains.seed, own[0], sweep)
@@ -261,7 +267,13 @@ class SampledUpdate:
             )
             fill_codes(part.drawn_h, middle_h, part.codes_h)
             multiply_codes(
-                self._codes_h, (*own, own[1], own[1]), weights, True, hidden.levels, room, self._fields_v
+                buffers.codes_h,
+                (*own, own[1], own[1]),
+                weights,
+                True,
+                hidden.levels,
+                room,
+                buffers.fields_v,
             )
             draw(
                 part.fields_v,
@@ -273,7 +285,15 @@ class SampledUpdate:
                 states.chains,
             )
             fill_codes(states.chains, middle_v, part.codes[1])
-            multiply_codes(self._codes, (c0, c1, c1, c1), weights, False, visible.levels, room, self._fields)
+            multiply_codes(
+                buffers.codes,
+                (c0, c1, c1, c1),
+                weights,
+                False,
+                visible.levels,
+                room,
+                buffers.fields,
+            )
         for rows in range(2):
             fill_means(
                 fields[rows], hidden.scale, shifts[1], hidden.levels, part.factors[rows], part.means[rows]
@@ -369,40 +389,6 @@ class SampledUpdate:
             found, state = step_by(self._optimizer, *step)
         found.setflags(write=False)
         return Updated(found, state, moved, float(found @ found), float(slope @ slope), lam)
-
-    def _make_plan(self, n_points: int) -> Plan:
-        """The views of the buffers for batches of ``n_points``."""
-        n_chains = self._particles.n_chains or n_points
-        n_rows, n_parts = n_points + n_chains, self._n_threads
-        divisor = math.gcd(n_points, n_chains)
-        shares = np.array([n_chains // divisor, -(n_points // divisor)], np.float32)
-        factors, scale = np.repeat(shares, [n_points, n_chains]), divisor / (n_points * n_chains)
-        parts = []
-        for k in range(n_parts):
-            points = slice(n_points * k // n_parts, n_points * (k + 1) // n_parts)
-            chains = slice(n_chains * k // n_parts, n_chains * (k + 1) // n_parts)
-            rows = points, slice(n_points + chains.start, n_points + chains.stop)
-
-            def both(array: Any, rows: tuple[slice, slice] = rows) -> Rows:
-                return Rows(array[rows[0]], array[rows[1]])
-
-            ranges = (points.start, points.stop, rows[1].start, rows[1].stop)
-            parts.append(
-                Part(
-                    points, chains, ranges, both(self._states), both(self._codes), both(self._fields),
-                    both(self._means), both(factors), self._none_v[chains], self._none_h[chains],
-                    self._drawn_h[chains], self._codes_h[chains], self._fields_v[chains],
-                )
-            )  # fmt: skip
-        codes, borders = make_room(self._layout.n_visible, n_rows)[0], self._borders
-        norms = np.empty((len(borders) - 1, 2))
-        across = np.empty((len(borders) - 1, self._batch_h.size))  # as many as hidden units, or none
-        slices = [
-            Slice(units, codes[slice(*units)], *rows)
-            for units, *rows in zip(itertools.pairwise(borders), norms, across, strict=True)
-        ]
-        states, means = self._states[:n_rows], self._means[:n_rows]
-        return Plan(states, means, factors, states[n_points:], parts, codes, slices, norms, across, scale)
 
     @staticmethod
     def _middle(layer: SampledLayer) -> np.float32:

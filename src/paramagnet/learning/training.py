@@ -188,12 +188,13 @@ def train(
     last = loop.latest[0]  # the generator yields at least the start
     stopped = loop.stopping is not None and last.watch is not None and last.watch.stopped
     kept = best_of(last) if loop.stopping is not None else None
+    notes = closing_notes(loop, last)  # before the machine, a copy of the parameters
     return TrainResult(
         last.rbm if kept is None else last.layout.machine(kept.parameters),
         last.history,
         last,
         finished and (stopped or last.epoch >= planned),
-        closing_notes(loop, last),
+        notes,
     )
 
 

@@ -172,7 +172,7 @@ def run_chains(
     of_visible, of_hidden = (
         Target.of(layer, source) for layer, source in zip(layers, layers[::-1], strict=True)
     )
-    targets = [target.at(1.0, target.layer.shift, factor) for target in (of_visible, of_hidden)]
+    targets = tuple(target.at(1.0, target.layer.shift, factor) for target in (of_hidden, of_visible))
     if clamp is not None:
         np.copyto(visible, clamp[1], where=clamp[0])
     blocks, n_threads = cut(len(visible), n_sweeps, layers[0].weights.shape, n_threads)
@@ -183,10 +183,10 @@ def run_chains(
         room = Room(rows.stop - rows.start, of_hidden.tables, of_visible.tables)
         room.enter(visible[rows], layers[0].levels)
         held = _held_bits(None if clamp is None else (clamp[0][rows], clamp[1][rows]), layers[0], room)
-        states = (*(pair[0] for pair in (room.packed, room.codes)), room.packed[1], room.codes[1], *room.bits)
+        states = room.packed, room.codes, room.bits
         place = (seed, rows.start, start, room.n_chains)
         work = (*room.work, room.counters, room.column)
-        run_block(targets[0], targets[1], room.n_parts, states, held, place, n_sweeps, work, counts[block])
+        run_block(targets, room.n_parts, states, held, place, n_sweeps, work, counts[block])
         unpack_states(room.packed[0], layers[0].levels, visible[rows])
 
     run_slices(run, blocks, n_threads)
