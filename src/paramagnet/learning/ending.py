@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paramagnet.learning.early_stopping import paired_gain
-from paramagnet.learning.guard import FEWEST_UPDATES, MOST_POINTS, describe_failure
+from paramagnet.learning.guard import FEWEST_UPDATES, LEAST_LOSS, MOST_POINTS, describe_failure
 from paramagnet.learning.independent import level_of
 from paramagnet.learning.watch import Kept, TrainingWarning
 from paramagnet.sampling.chains import Chains
@@ -63,9 +63,11 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     if measured:
         value, error = records[-1].log_likelihood, records[-1].error
         level = level_of(loop.layout.visible, loop.points, loop.points, loop.all_weights, loop.all_weights)
-    elif guard is not None:
+    if guard is not None and kept is None:
+        # A measurement may start from the data, and then it does not see what a failed machine prefers.
         now = guard.look(state, state.parameters, 1)
-        value, error, level = now.value, now.error, guard.level
+        if not measured or not now.value + ERRORS * now.error + LEAST_LOSS >= value:
+            value, error, level, measured = now.value, now.error, guard.level, False
     allowed = FITTED * loop.layout.n_rows / len(loop.points)
     if math.isfinite(level) and not value + ERRORS * error + allowed >= level:
         notes.append(
