@@ -13,7 +13,7 @@ SWEEP_STAMP := $(VENV)/.installed-sweep
 GROUPS := --group test $(if $(filter all,$(subst $(comma), ,$(EXTRAS))),--group test-all)
 TORCH_STAMP := $(if $(filter torch all,$(subst $(comma), ,$(EXTRAS))),$(VENV)/.torch)
 
-.PHONY: demo test test-slow lint bench bench-peers docs tables sweep study wheel clean
+.PHONY: demo test test-slow lint bench bench-peers race docs tables sweep study recipe-study wheel clean
 
 demo: $(SWEEP_STAMP)
 	$(BIN)/python -m paramagnet reproduce toy --quick --out demo-output
@@ -38,6 +38,11 @@ bench-peers: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/bench_peers.py --json benchmarks/data/peers.json
 	$(PEERS)/bin/python benchmarks/bench_updates.py --json benchmarks/data/updates.json
 
+# The likelihood that each package has after a given time (docs/race.md); goes on where it stopped.
+race: $(PEERS)/.installed
+	$(PEERS)/bin/python benchmarks/race.py $(RACE) $(if $(MINUTES),--minutes $(MINUTES))
+	$(PEERS)/bin/python benchmarks/race_page.py
+
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
@@ -47,12 +52,17 @@ docs: $(VENV)/.docs
 tables: $(STAMP)
 	$(BIN)/python benchmarks/document_tables.py
 	$(BIN)/python benchmarks/reproduction_page.py
-	$(BIN)/python benchmarks/overview_figure.py
+	PYTHONPATH=. $(BIN)/python benchmarks/overview_figure.py
 
-# Long computations whose records are committed; each skips what is already there. Set JOBS (processes) and
-# MINUTES (stop after so many; unfinished runs are saved and go on next time) as you like.
+# Long computations whose records are committed; each skips what is already there: the empty cells of Table 9,
+# other selections of MNIST's images, then all in the order of PLANS["all"] in reproduction/plan.py. Set JOBS
+# (processes) and MINUTES (each command stops after so many; unfinished runs are saved and go on next time) as
+# you like. Afterwards run `make tables`.
+SWEEP_OPTIONS = $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 sweep: $(SWEEP_STAMP)
-	$(BIN)/python -m paramagnet reproduce all $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m paramagnet reproduce mnist_bit --trials 1 --no-report $(SWEEP_OPTIONS)
+	$(BIN)/python -m paramagnet reproduce benchmarks/mnist_points.toml --no-report $(SWEEP_OPTIONS)
+	$(BIN)/python -m paramagnet reproduce all $(SWEEP_OPTIONS)
 	$(BIN)/python benchmarks/disorder_average.py
 	$(BIN)/python benchmarks/finite_size.py
 
@@ -60,6 +70,11 @@ sweep: $(SWEEP_STAMP)
 study: $(SWEEP_STAMP)
 	$(BIN)/python -m studies.starts.run win $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
 	$(BIN)/python -m studies.starts.refresh
+
+# The study of recipes (docs/recipe_stage1.md): the runs of stage 1 that are missing, then its page.
+recipe-study: $(SWEEP_STAMP)
+	$(BIN)/python -m studies.recipe.run stage1 $(if $(JOBS),--jobs $(JOBS)) $(if $(MINUTES),--minutes $(MINUTES))
+	$(BIN)/python -m studies.recipe.report stage1
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

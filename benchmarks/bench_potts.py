@@ -1,13 +1,17 @@
 """An update of a machine with categorical visible units beside the Potts machine of rbms, and its memory.
 
-    python benchmarks/bench_potts.py [--rounds 20] [--memory] [--out result.json]
+    python benchmarks/bench_potts.py [--rounds 20] [--json benchmarks/data/potts.json]
+    python benchmarks/bench_potts.py --memory
 
-Both packages take the same states, 500 chains that make ten sweeps and a batch of 500 points, on one thread;
-the clock is processor time, and the rivals take turns. Ours trains by Adam and keeps the zero-sum gauge;
-rbms makes a plain step, gauge included (`ensure_zero_sum_gauge`), in float32.
+Both packages take the same states, 500 chains that make ten sweeps and a batch of 500 points, and take turns.
+Two machines: "fresh" has weights of 0.01, and about all sites change in every sweep; "ordered" has weights at
+twice the theory's scale, as after training. On one thread the clock is processor time; with the default
+number of threads of each package (all cores) it is wall time. Ours trains by Adam and keeps the zero-sum
+gauge; rbms makes a plain step, gauge included (`ensure_zero_sum_gauge`), in float32.
 
-``--memory`` measures the largest resident memory of a few updates of 1000 x 21 x 500 in a process of its own,
-in multiples of the parameters in float64.
+The memory is the largest resident memory of a few updates of 1000 x 21 x 500 in a process of its own, less
+that before, in multiples of the parameters in float64; ``--memory`` measures it alone. The initial machine,
+which the caller holds, is one of them; the guard of `train` keeps the best machine so far, one more.
 
 Needs rbms and PyTorch, as `bench_peers.py` does, unless ``--memory`` is given.
 """
@@ -24,35 +28,40 @@ from collections.abc import Callable
 import numpy as np
 
 import paramagnet as pm
-from ratio import interleave, machine_facts, print_ratios, write_json
+from ratio import interleave, print_ratios, write_json
 
 N_SITES, N_STATES, N_HIDDEN = 31, 21, 100
 N_CHAINS, N_STEPS, RATE = 500, 10, 1e-3
 LARGE = 1000, 21, 500
 
 
-def ours(points: np.ndarray) -> Callable[[], object]:
+def make_machine(name: str) -> pm.RBM:
+    """The machine whose update is timed."""
+    units = {"visible": pm.categorical(N_STATES), "hidden": "bit"}
+    if name == "fresh":
+        return pm.initialize(N_SITES, N_HIDDEN, scheme="hinton", rng=0, **units)
+    return pm.initialize(N_SITES, N_HIDDEN, gain=2.0, rng=0, **units)
+
+
+def ours(start: pm.RBM, points: np.ndarray, n_threads: int | None) -> Callable[[], object]:
     """One update of paramagnet per call."""
-    visible = pm.categorical(N_STATES)
-    start = pm.initialize(N_SITES, N_HIDDEN, visible=visible, hidden="bit", scheme="hinton", rng=0)
-    gradient = pm.PCD(N_CHAINS, N_STEPS, n_relax=0, n_threads=1)
+    gradient = pm.PCD(N_CHAINS, N_STEPS, n_relax=0, n_threads=n_threads)
     options = {"gradient": gradient, "optimizer": pm.Adam(RATE), "rng": 0, "evaluate": [10**8]}
     steps = pm.training_steps(start, points, epochs=10**8, **options)
     next(steps)
     return lambda: next(steps)
 
 
-def of_rbms(points: np.ndarray) -> Callable[[], object]:
+def of_rbms(start: pm.RBM, points: np.ndarray) -> Callable[[], object]:
     """One update of rbms per call."""
     import torch
     from rbms.potts_bernoulli.classes import PBRBM
     from rbms.potts_bernoulli.utils import ensure_zero_sum_gauge
     from rbms.training.pcd import fit_batch_pcd
 
-    torch.set_num_threads(1)
     torch.manual_seed(0)
-    weights = 0.01 * torch.randn(N_SITES, N_STATES, N_HIDDEN)
-    machine = PBRBM(weights, torch.zeros(N_SITES, N_STATES), torch.zeros(N_HIDDEN))
+    arrays = (start.weights_by_state, start.bias_by_state, start.hidden_bias)
+    machine = PBRBM(*(torch.from_numpy(array.astype(np.float32)) for array in arrays))
     machine.init_grad()
     optimizer = torch.optim.SGD(machine.parameters(), lr=RATE, maximize=True)
     batch = torch.from_numpy(points.astype(np.float32)), torch.ones(len(points))
@@ -68,14 +77,20 @@ def of_rbms(points: np.ndarray) -> Callable[[], object]:
     return update
 
 
-def use_memory() -> None:
-    """A few updates of a large machine; prints the peak over the parameters, and the memory before."""
+def use_memory(guard: bool) -> None:
+    """A few updates of a large machine; prints the rise of the peak over the parameters."""
     n_sites, n_states, n_hidden = LARGE
     rng = np.random.default_rng(0)
     points = rng.integers(n_states, size=(1000, n_sites), dtype=np.int8)
     warm = pm.initialize(3, 3, visible=pm.categorical(n_states), hidden="bit", scheme="hinton", rng=0)
     gradient = pm.PCD(500, 2, n_relax=0)
-    options = {"gradient": gradient, "optimizer": pm.Adam(RATE), "batch_size": 500, "evaluate": [0]}
+    options = {
+        "gradient": gradient,
+        "optimizer": pm.Adam(RATE),
+        "batch_size": 500,
+        "evaluate": [0],
+        "guard": guard,
+    }
     options["log_z"] = lambda rbm, epoch: pm.Estimate(0.0)  # not what is measured
     pm.train(warm, points[:, :3], epochs=2, rng=0, **options)  # compiled before the memory is measured
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -85,7 +100,43 @@ def use_memory() -> None:
     pm.train(start, points, epochs=3, rng=0, **options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     size = 8 * n_sites * n_states * n_hidden / 1024.0
-    print(f"{(peak - before) / size:.2f} times the parameters ({size / 1024:.0f} MiB)")
+    print((peak - before) / size)
+
+
+def measure_memory() -> dict[str, float]:
+    """The numbers of `use_memory`, each in a new process."""
+    found = {}
+    for guard, name in (("off", "guard=False"), ("on", "with the guard")):
+        command = [sys.executable, __file__, "--in-this-process", guard]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
+        found[name] = float(run.stdout)
+        print(f"memory, {name}: {found[name]:.2f} times the parameters")
+    return found
+
+
+def measure_times(rounds: int) -> dict[str, dict[str, float]]:
+    """Seconds of the fastest update of each package, by machine and number of threads."""
+    import torch
+
+    points = np.random.default_rng(0).integers(N_STATES, size=(500, N_SITES)).astype(np.float64)
+    found = {}
+    default = torch.get_num_threads()
+    for name in ("fresh", "ordered"):
+        start = make_machine(name)
+        for n_threads in (1, None):
+            torch.set_num_threads(n_threads or default)
+            rivals = {"paramagnet": ours(start, points, n_threads), "rbms": of_rbms(start, points)}
+            clock = time.process_time if n_threads == 1 else time.perf_counter
+            times = interleave(rivals, rounds=rounds, at_least=0.2, clock=clock)
+            threads = "one thread" if n_threads == 1 else "default threads"
+            title = f"{name}, {threads}"
+            print_ratios(
+                f"PCD-{N_STEPS}, {N_SITES} x {N_STATES} x {N_HIDDEN}, {N_CHAINS} chains, {title}",
+                times,
+                "rbms",
+            )
+            found[title] = times
+    return found
 
 
 def main() -> None:
@@ -93,23 +144,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--out")
+    parser.add_argument("--in-this-process", choices=("on", "off"), help=argparse.SUPPRESS)
+    parser.add_argument("--json")
     arguments = parser.parse_args()
     if arguments.in_this_process:
-        use_memory()
+        use_memory(arguments.in_this_process == "on")
         return
-    if arguments.memory:
-        subprocess.run([sys.executable, __file__, "--memory", "--in-this-process"], check=True)
-        return
-    points = np.random.default_rng(0).integers(N_STATES, size=(500, N_SITES)).astype(np.float64)
-    rivals = {"paramagnet": ours(points), "rbms": of_rbms(points)}
-    times = interleave(rivals, rounds=arguments.rounds, at_least=0.2, clock=time.process_time)
-    title = f"PCD-{N_STEPS}, {N_SITES} x {N_STATES} x {N_HIDDEN}, {N_CHAINS} chains, one thread"
-    print_ratios(title, times, reference="rbms")
-    if arguments.out:
-        facts = machine_facts("paramagnet", "rbms", "torch", "numpy", "numba")
-        write_json(arguments.out, {"machine": facts, title: times})
+    results: dict[str, object] = {"memory": measure_memory()}
+    if not arguments.memory:
+        results["updates"] = measure_times(arguments.rounds)
+    if arguments.json:
+        write_json(arguments.json, results, "paramagnet", "rbms", "torch", "numpy", "numba")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ from reproduction_facts import Facts, between, trials_of
 def draw_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
     """Where we differ: what the draw of the toy data changes, and what agrees under three allowances."""
     components = components_of(facts.records)
-    head = ["Table", "draw", "weights", "interaction", "nothing allowed", "the draw", "draw and interaction"]
+    head = ["Table", "draw", "no draw seen", "weights", "interaction"]
+    head += ["nothing allowed", "the draw", "draw and interaction"]
     rows = []
     for verdict in (verdict for verdict in facts.verdicts if verdict.n_draws):
         parts = {c: components[c.start, c.column] for c in verdict.comparisons}
@@ -33,9 +34,10 @@ def draw_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
             for spread in (lambda c: 0.0, lambda c: c.spread, both.__getitem__)
         ]
         n = len(verdict.comparisons)
-        rows.append(
-            [f"{verdict.table.number}", *(f"{value:.3f}" for value in spreads), *(f"{k} / {n}" for k in kept)]
-        )
+        unseen = sum(part.draws <= 0.0 for part in parts.values())
+        texts = [f"{value:.3f}" for value in spreads]
+        texts.insert(1, f"{unseen} / {n}")
+        rows.append([f"{verdict.table.number}", *texts, *(f"{k} / {n}" for k in kept)])
     return head, rows
 
 

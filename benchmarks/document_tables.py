@@ -1,4 +1,4 @@
-"""Write the measured tables of README and the site again, from their records.
+"""Write the measured tables of the site again, from their records.
 
     python benchmarks/document_tables.py
 
@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import differences_tables
+import findings
 import hidden_noise
 import mirror_chains
+import mnist_selections
 import paramagnet as pm
 from paramagnet.sweeps.groups import (
     BETA_MAX,
@@ -39,7 +41,7 @@ from reproduction_facts import Facts
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
 PAPER = ROOT / "src" / "paramagnet" / "reproduction" / "paper" / "log_likelihoods.csv"
-PAGES = ["README.md", "docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
+PAGES = ["docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
 SETS = {"toy": "toy", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
 OTHERS = [gain for gain in GAINS if gain != 1.0]
 GAIN_NAMES = ["gain 1/4", "1/2", "2", "4"]
@@ -388,6 +390,13 @@ def differing_cells(dataset: str) -> str:
     return differences_tables.differing_cells(facts(), dataset)
 
 
+def mnist_points() -> str:
+    """Where we differ: other selections of MNIST's images."""
+    levels = mnist_selections.read_levels(facts().records)
+    words = mnist_selections.describe_levels(levels).replace("β_max", "β<sub>max</sub>") + "\n"
+    return f"{markdown(*mnist_selections.table_rows(levels), numbers=True)}\n{words}" if levels else words
+
+
 def drop_empty(head: list[str], rows: list[list[str]]) -> str:
     """A table without the columns that nothing stands in."""
     kept = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
@@ -410,6 +419,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "drawn-hidden": drawn_hidden,
     "mirrored-chains": mirrored_chains,
     "toy-draws": toy_draws,
+    "mnist-points": mnist_points,
+    "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
     "mnist-levels": lambda: differences_tables.mnist_levels(facts()),
     **{f"differing-{name}": partial(differing_cells, name) for name in SETS},
 }

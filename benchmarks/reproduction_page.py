@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reproduction.md"
 FIGURE = ROOT / "docs" / "figures" / "learning_curves.png"
 TABLES = (
-    "Every table and figure, with learning curves, other initial weights and held-out points: "
+    "All tables and figures as far as they were run, with learning curves, other initial weights and "
+    "held-out points: "
     '<a href="report.html">the full report</a>, one page that the build of this site makes from the records. '
     "In a checkout `paramagnet report` writes it to `report.html`. What the paper does not say and we "
     "assumed is in [where we differ](differences.md#what-we-assumed)."

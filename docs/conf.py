@@ -1,25 +1,43 @@
 """Sphinx configuration: `make docs`."""
 
 import os
+import shutil
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
+
+from paramagnet import __version__
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for notebooks.py
 
 project = "paramagnet"
 author = "the paramagnet developers"
 copyright = "2026, the paramagnet developers"
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx_copybutton"]
 extensions += ["sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 html_theme = "furo"
 exclude_patterns = ["_build"]
-REPORT = Path(__file__).parent / "_build" / "report"  # report.html, made from the records below
-REPORT.mkdir(parents=True, exist_ok=True)
-html_extra_path = ["site", str(REPORT)]  # pages that are copied as they are: calculator/, report.html
+MADE = HERE / "_build" / "report"  # report.html and notebooks/, made below
+MADE.mkdir(parents=True, exist_ok=True)
+html_extra_path = ["site", str(MADE)]  # copied as they are: calculator/, report.html, notebooks/
+release = version = __version__
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_selector = "div:not(.output) > div.highlight > pre"  # code, not what it printed
+# The repository is linked where the project has one: `Repository` below `[project.urls]`.
+_urls = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+if "Repository" in _urls:
+    html_theme_options = {
+        "source_repository": _urls["Repository"],
+        "source_branch": "main",
+        "source_directory": "docs/",
+    }
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 
 highlight_language = "text"  # blocks without a language are formulas
-html_title = "paramagnet"
+html_title = f"paramagnet {release}"
 templates_path = ["templates"]
 html_sidebars = {
     "**": [
@@ -65,11 +83,20 @@ def make_report(app):
     from paramagnet.reproduction.report import write_report
     from paramagnet.sweeps.store import read_results
 
-    results = Path(__file__).parents[1] / "results"
+    results = HERE.parent / "results"
     notes = (results / "findings.md").read_text(encoding="utf-8")
     checks = load_checks(results / FILE)
-    write_report(read_results(results), page=REPORT / "report.html", notes=notes, checks=checks)
+    write_report(read_results(results), page=MADE / "report.html", notes=notes, checks=checks)
+
+
+def make_notebooks(app):
+    """The tutorials as notebooks to download, and the table of a page."""
+    from notebooks import write_notebooks
+
+    write_notebooks(HERE / "tutorials", MADE / "notebooks")
+    shutil.copy(HERE.parent / "examples" / "shop.csv", MADE / "notebooks")  # for csv.md
 
 
 def setup(app):
+    app.connect("builder-inited", make_notebooks)
     app.connect("builder-inited", make_report)

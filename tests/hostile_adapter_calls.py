@@ -93,7 +93,7 @@ def sklearn_calls() -> Iterator[Call]:
     yield Call("from_sklearn", bernoulli.from_sklearn, {"estimator": ("choice", bernoulli.to_sklearn(bits))})
     warm = {
         "estimator": ("choice", BernoulliRBM(2)), "n_features": ("count", 3), "hidden_bias": ("real", 0.0),
-        "visible_bias": ("reals", 0.0), "gain": ("real", 1.0), **names, "rng": ("rng", 0),
+        "visible_bias": ("reals?", 0.0), "gain": ("real", 1.0), **names, "rng": ("rng", 0),
     }  # fmt: skip
     yield Call("warm_start_bernoulli_rbm", bernoulli.warm_start_bernoulli_rbm, warm)
 
@@ -102,10 +102,11 @@ def sklearn_calls() -> Iterator[Call]:
 
     settings = {
         "n_components": ("count", 2), "hidden": ("unit", "bit"), "hidden_bias": ("real?", None),
-        "visible_bias": ("reals", "data"), "gain": ("real", 1.0), "learning_rate": ("real|callable", 0.1),
-        "batch_size": ("count?", 4), "n_iter": ("count", 1), "weight_decay": ("real", 0.0),
+        "visible_bias": ("reals?", "data"), "gain": ("real", 1.0),
+        "learning_rate": ("real|callable?", 0.1), "recipe": ("choice", "paper"),
+        "batch_size": ("count?", 4), "n_iter": ("count?", 1), "weight_decay": ("real", 0.0),
         "l1": ("real", 0.0), "l1_group": ("real", 0.0), "clip": ("real?", None),
-        "centred": ("flag", False),
+        "centred": ("flag?", False),
         "gradient": ("choice?", None), "threshold": ("real?", "auto"),
     }  # fmt: skip
     yield Call("RBMTransformer.fit", fit, settings, {"gain": ("rbm",)})

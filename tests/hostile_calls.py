@@ -45,6 +45,7 @@ NOT_CALLED = {
     "Moments",
     "TrainResult", "History", "TrainState", "DivergenceError", "TrainingWarning", "Trajectory", "Dataset",
     "Binarizer", "ConstantDataWarning", "ColumnWarning", "ColumnInfo", "Preparation", "DownloadError",
+    "Alignment", "AlignmentWarning", "SequencePreparation", "Couplings", "Contact",
     "InitializationComparison", "Diagnosis", "Finding",
     "Gradient",  # an abstract class
 }  # fmt: skip
@@ -71,14 +72,14 @@ def theory_calls(folder: Path) -> Iterator[Call]:
     yield Call("Biases", pm.Biases, {"values": ("reals", [0.5, 1.0]), "weights": ("reals?", None)})
     sizes = {"n_visible": ("count", 6), "n_hidden": ("count", 3), **UNITS}
     bias = {"hidden_bias": ("real", 0.0)}
-    yield Call("weight_std", pm.weight_std, {**sizes, **bias})
+    yield Call("weight_std", pm.weight_std, {**sizes, "visible_bias": ("real", 0.0), **bias})
     yield Call(
         "compare_schemes", pm.compare_schemes, {**sizes, **bias, "schemes": ("choices", ("he",))}, heavy=True
     )
     scheme = {"scheme": ("choice", "layer-correlation"), **sizes, "visible_bias": ("real", 0.0), **bias}
     yield Call("scheme_std", pm.scheme_std, scheme)
     start = {**scheme, "gain": ("real", 1.0), "data": ("states?", None), "scale_from": ("choice", "zero")}
-    start |= {"visible_bias": ("reals", 0.0), "rng": ("rng", 0), "sample_weight": ("nothing", None)}
+    start |= {"visible_bias": ("reals?", 0.0), "rng": ("rng", 0), "sample_weight": ("nothing", None)}
     yield Call("initialize", pm.initialize, start, {"data": ("visible_bias",)})
     yield Call("draw_machine", pm.draw_machine, start, {"data": ("visible_bias",)})
     of_data = {
@@ -160,6 +161,7 @@ def learning_calls(folder: Path) -> Iterator[Call]:
         {"data": ("rbm",)},
     )
     numbers = {"value": ("float", 1.0), "error": ("float", 0.0), "n_effective": ("float", 100.0)}
+    numbers |= {"points_error": ("float", 0.1), "n_points": ("count", 5)}
     yield Call("Estimate", pm.Estimate, numbers)
     likelihood = {"rbm": m, "data": data, "log_partition": ("real?", None)}
     likelihood |= {"sample_weight": ("reals?", None)}
@@ -337,3 +339,42 @@ def data_calls(folder: Path) -> Iterator[Call]:
         "folder": ("folder?", None), "callback": ("callable?", None), "log_z": ("choice", pm.LogZ()),
     }  # fmt: skip
     yield Call("compare_initializations", pm.compare_initializations, comparing, {"data": ("path",)}, True)
+    yield from sequence_calls(folder)
+
+
+def sequence_calls(folder: Path) -> Iterator[Call]:
+    file = folder / "family.fa"
+    file.write_text(">a\nWYK\n>b\nWYL\n>c\nWFL\n>d\nWFK\n")
+    reading = {"path": ("path", file), "alphabet": ("choice?", "protein"), "unknown": ("choice", "gap")}
+    yield Call("read_alignment", pm.data.read_alignment, {**reading, "insertions": ("choice", "drop")})
+    alignment = pm.data.read_alignment(file)
+    states = ("states", alignment.data)
+    writing = {"path": ("path", folder / "new.fa"), "states": states, "alphabet": ("choice", "protein")}
+    yield Call("write_fasta", pm.data.write_fasta, {**writing, "names": ("nothing", None)})
+    yield Call("Alignment.save", alignment.save, {"path": ("path", folder / "other.fa")})
+    work = {"n_threads": ("count?", 1), "progress": ("callable?", None)}
+    weighing = {"data": states, "identity": ("real", 0.8), **work}
+    yield Call("sequence_weights", pm.data.sequence_weights, weighing)
+    counting = {"data": states, "q": ("count", 21), "sample_weight": ("reals?", None)}
+    yield Call("site_frequencies", pm.data.site_frequencies, {**counting, "pseudo_count": ("real", 1.0)})
+    potts = pm.RBM(np.ones((63, 2)), 0.0, 0.0, "categorical(21)", "bit")
+    coupling = {
+        "rbm": ("machine", potts), "data": states, "sample_weight": ("reals?", None),
+        "method": ("choice", "contexts"), "n_contexts": ("count", 2), "without": ("count?", None),
+        "keep": ("flag", False), "rng": ("rng", 0), **work,
+    }  # fmt: skip
+    yield Call("effective_couplings", pm.couplings.effective_couplings, coupling, {"rbm": ("data",)})
+    strengths = ("states", np.ones((3, 3)))
+    yield Call("correct_products", pm.couplings.correct_products, {"strengths": strengths})
+    contacts = {"strengths": strengths, "n_contacts": ("count", 1), "least_distance": ("count", 1)}
+    contacts |= {"positions": ("reals?", None)}
+    yield Call("strongest_contacts", pm.couplings.strongest_contacts, contacts)
+    preparation = pm.data.SequencePreparation.of(alignment)
+    yield Call("SequencePreparation.apply", preparation.apply, {"path": ("path", file)})
+    yield Call("SequencePreparation.invert", preparation.invert, {"states": states})
+    yield Call(
+        "SequencePreparation.write", preparation.write,
+        {"path": ("path", folder / "third.fa"), "states": states, "names": ("nothing", None)},
+    )  # fmt: skip
+    text = {"text": ("name", preparation.to_json())}
+    yield Call("SequencePreparation.from_json", pm.data.SequencePreparation.from_json, text)

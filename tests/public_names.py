@@ -19,4 +19,6 @@ def public_names() -> dict[str, Any]:
             value = getattr(module, name)
             assert found.setdefault(name, value) is value, name
     found["SchemeReport"] = pm.package_scales.SchemeReport
+    for name in ("effective_couplings", "strongest_contacts", "correct_products", "Couplings", "Contact"):
+        found[name] = getattr(pm.couplings, name)
     return found

@@ -10,6 +10,7 @@ import itertools
 import numpy as np
 
 from paramagnet.rbm import RBM
+from paramagnet.units import as_unit
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 
@@ -17,9 +18,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(60)
 def potential(x, hidden, number_d=0.0, number_g=0.0):
     """``-ln p0(x)``; infinite where there is no such value."""
     if hidden == "relu":
-        return 0.5 * x * x if x >= 0.0 else np.inf
-    variance = 1.0 + np.tanh(number_g) if x > 0.0 else 1.0 - np.tanh(number_g)
-    return 0.5 * x * x / variance + number_d * abs(x)
+        return np.where(x >= 0.0, 0.5 * x * x, np.inf)
+    variance = np.where(x > 0.0, 1.0 + np.tanh(number_g), 1.0 - np.tanh(number_g))
+    return 0.5 * x * x / variance + number_d * np.abs(x)
 
 
 def points_and_weights(field, hidden, d=0.0, g=0.0):
@@ -32,8 +33,15 @@ def points_and_weights(field, hidden, d=0.0, g=0.0):
     middles, halves = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
     x = (middles[:, None] + halves[:, None] * _NODES).ravel()
     size = (halves[:, None] * _WEIGHTS).ravel()
-    base = np.array([-potential(value, hidden, d, g) for value in x])
-    return x, np.log(size) + base + field * x
+    return x, np.log(size) - potential(x, hidden, d, g) + field * x
+
+
+def columns(states, unit):
+    """What the weights multiply: the values, or the indicators of labels, in their order."""
+    if unit.width == 1:
+        return states
+    picked = states[..., None] == np.arange(unit.width)
+    return picked.reshape(*states.shape[:-1], -1).astype(np.float64)
 
 
 def averages(log_weights, *values):
@@ -44,7 +52,7 @@ def averages(log_weights, *values):
 
 
 class Oracle:
-    """``ln Z`` and the averages of a machine with visible spins or bits."""
+    """``ln Z`` and the averages of a machine with visible spins, bits or labels."""
 
     def __init__(self, rbm):
         self.rbm, kind = rbm, rbm.hidden.name
@@ -52,11 +60,12 @@ class Oracle:
         d, g = (numbers[name] if numbers else np.zeros(rbm.n_hidden) for name in
                 ("theta_asymmetry", "gamma_asymmetry"))  # fmt: skip
         self.states = np.array(list(itertools.product(rbm.visible.values, repeat=rbm.n_visible)))
+        self.columns = columns(self.states, rbm.visible)
         logs, means, sizes, slopes = [], [], [], []
-        for v in self.states:
+        for v in self.columns:
             total, row = float(v @ rbm.visible_bias), []
             for j in range(rbm.n_hidden):
-                field = rbm.hidden_bias[j] + sum(v[i] * rbm.weights[i, j] for i in range(rbm.n_visible))
+                field = rbm.hidden_bias[j] + sum(v[i] * rbm.weights[i, j] for i in range(v.size))
                 x, w = points_and_weights(field, kind, d[j], g[j])
                 t = np.tanh(g[j])
                 gamma_slope = np.where(x > 0.0, -(1 - t * t) / (1 + t) ** 2, (1 - t * t) / (1 - t) ** 2)
@@ -76,7 +85,7 @@ class Oracle:
         """``E[v h^T], E[h], E[v]``, and the averages of the derivatives in the two learned numbers."""
         p = self.p if p is None else p
         return (
-            self.states.T @ (p[:, None] * self.means), p @ self.means, p @ self.states, p @ self.sizes,
+            self.columns.T @ (p[:, None] * self.means), p @ self.means, p @ self.columns, p @ self.sizes,
             p @ self.slopes,
         )  # fmt: skip
 
@@ -88,8 +97,9 @@ class Oracle:
 def make_relu_machine(visible, hidden, n_visible=4, n_hidden=3, scale=0.5, seed=0):
     """A machine with normal weights and biases, and dReLU units of learned numbers that differ."""
     rng = np.random.default_rng(seed)
-    weights = rng.normal(0.0, scale, (n_visible, n_hidden))
-    biases = rng.normal(0.0, 0.4, n_visible), rng.normal(0.0, 0.6, n_hidden)
+    n_rows = n_visible * as_unit(visible, "visible").width
+    weights = rng.normal(0.0, scale, (n_rows, n_hidden))
+    biases = rng.normal(0.0, 0.4, n_rows), rng.normal(0.0, 0.6, n_hidden)
     numbers = None
     if hidden == "drelu":
         names = "theta_asymmetry", "gamma_asymmetry"

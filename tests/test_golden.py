@@ -21,7 +21,8 @@ from paramagnet.sweeps.store import RunRecord, Store
 
 BITS = make.read("bits.json").get(make.signature())
 VALUES, FACTS, DIGESTS = (make.read(f"{name}.json") for name in ("values", "facts", "digests"))
-STORES = sorted((make.ROOT / "results").rglob("*.jsonl"))
+RECIPE = make.ROOT / "results" / "recipe"  # its plan has no specifications: tests/studies
+STORES = sorted(path for path in (make.ROOT / "results").rglob("*.jsonl") if RECIPE not in path.parents)
 OTHER_MACHINE = f"no bits were recorded with {make.signature()}: `python tests/golden/make.py` records them"
 needs_bits = pytest.mark.skipif(BITS is None, reason=OTHER_MACHINE)
 

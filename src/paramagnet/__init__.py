@@ -1,4 +1,4 @@
-"""paramagnet: the right initial weights for a restricted Boltzmann machine, and exact, fast learning.
+"""Restricted Boltzmann machines: initial weights at a good scale, training, likelihoods with errors.
 
 >>> import paramagnet as pm
 >>> round(pm.weight_std(784, 500), 6)
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from paramagnet._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from paramagnet import couplings as couplings
     from paramagnet import data as data
     from paramagnet import exact as exact
     from paramagnet import learning as learning
@@ -125,7 +126,7 @@ _MODULE_OF = {
 }
 
 # Packages and modules that need no import statement of their own.
-_SUBMODULES = ("theory", "exact", "learning", "data", "sweeps", "units", "package_scales")
+_SUBMODULES = ("theory", "exact", "learning", "data", "sweeps", "units", "package_scales", "couplings")
 
 # Names that were here in version 0.1, and where they are now. They go in version 0.3.
 _MOVED = {

@@ -2,8 +2,8 @@
 
 Machines with weights from ``N(0, sigma**2)`` and both layers centred, ``E = -sum_ij (v_i - mu) w_ij (h_j -
 lam)``, are sampled by Gibbs chains. Two chains of one machine have the overlap ``o = (1/n) sum_i (v_i - mu)
-(v'_i - mu)``; for categorical units the sum counts equal states less ``1/q``. In the paramagnet of large
-machines
+(v'_i - mu)``; for categorical units the product is that of the vectors of indicators, less their means. In
+the paramagnet of large machines
 
     n E[o**2] = s/(1 - t),
 
@@ -21,8 +21,10 @@ import numpy as np
 
 from paramagnet._checks import as_count, as_generator, as_real
 from paramagnet.rbm import Rng
-from paramagnet.theory.edge import centred_gain, centred_means, stability_edge, visible_variances
-from paramagnet.theory.ensemble import make_ensemble
+from paramagnet.theory.biases import Biases
+from paramagnet.theory.edge import centred_gain, centred_start, stability_edge, visible_variances
+from paramagnet.theory.ensemble import as_layer_bias
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.units import FloatArray, Unit, as_unit
 
 N_CHAINS, N_RELAX, N_SNAPSHOTS, N_BETWEEN = 48, 60, 40, 3
@@ -55,6 +57,7 @@ def sigma_at_gain(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
+    visible_bias: float | Biases = 0.0,
     hidden_bias: float = 0.0,
 ) -> float:
     """The standard deviation of the weights at which centred machines have this loop gain.
@@ -67,6 +70,8 @@ def sigma_at_gain(
         The loop gain, between 0 and 1, and below its value at the edge.
     visible, hidden : str or Unit, optional
         Types of the units.
+    visible_bias : float or Biases, default 0.0
+        Bias of all visible units, or `Biases`.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
 
@@ -79,7 +84,7 @@ def sigma_at_gain(
 
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     c = as_real(hidden_bias, "hidden_bias")
-    machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "c": c}
+    machine: dict[str, Any] = {"visible": visible, "hidden": hidden, "b": visible_bias, "c": c}
     edge, wanted = stability_edge(m / n, **machine), as_real(gain, "gain")
     if not 0.0 < wanted < edge.gain:
         raise ValueError(
@@ -102,6 +107,7 @@ def simulate_overlap(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
+    visible_bias: Biases | None = None,
     hidden_bias: float = 0.0,
     n_draws: int = 40,
     rng: Rng = None,
@@ -118,6 +124,9 @@ def simulate_overlap(
     visible, hidden : str or Unit, optional
         Types of the units: visible ``"spin"``, ``"bit"`` or ``"categorical(q)"``, hidden ``"spin"``,
         ``"bit"`` or ``"relu"``.
+    visible_bias : Biases, optional
+        Biases of categorical visible units, whose rows the units take in turn; their frequencies are kept by
+        a further term of the biases (`theory.edge.centred_start`).
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     n_draws : int, default 40
@@ -134,21 +143,26 @@ def simulate_overlap(
     """
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     draws = as_count(n_draws, "n_draws", minimum=2)
+    b = 0.0 if visible_bias is None else as_layer_bias(visible_bias, units[0], "visible_bias")
+    if isinstance(b, Biases) and units[0].width == 1:
+        raise ValueError(f"`visible_bias` must be None for {units[0]} units, got `Biases`.")
     sigma = sigma_at_gain(
-        n_visible, n_hidden, gain, visible=units[0], hidden=units[1], hidden_bias=hidden_bias
+        n_visible, n_hidden, gain, visible=units[0], hidden=units[1], visible_bias=b, hidden_bias=hidden_bias
     )
     if units[0].tail > 0.0:
         raise ValueError(f"`visible` must be spin, bit or categorical units, got {units[0]} units.")
     n, m = int(n_visible), int(n_hidden)
-    ensemble = make_ensemble(1.0, m / n, visible=units[0], hidden=units[1], b=0.0, c=hidden_bias)
-    trace, square = visible_variances(ensemble.visible, 0.0, None)
-    lam = float(
-        centred_means(ensemble.hidden, np.array([float(hidden_bias)]), 0.5 * sigma**2 * n * trace)[0][0]
-    )
+    fields = np.zeros(n * units[0].width)
+    if isinstance(b, Biases):
+        fields = np.resize(b.values, (n, units[0].width)).ravel()
+        b = Biases(fields.reshape(n, -1))
+    square = visible_variances(theory_of(units[0], "visible"), 0.0, b if isinstance(b, Biases) else None)[1]
+    lam, added = centred_start(sigma, *units, fields, float(hidden_bias), m)
+    biases, means = (fields + added, float(hidden_bias)), (units[0].mean(fields), lam)
     generator = as_generator(rng)
     values = np.empty(draws)
     for k in range(draws):
-        machine = _CentredMachine(n, m, sigma, units[0], units[1], float(hidden_bias), lam, generator)
+        machine = _CentredMachine(n, m, sigma, units, biases, means, generator)
         values[k] = machine.measure() / square
         if progress is not None:
             progress((k + 1) / draws)
@@ -175,31 +189,31 @@ def check_edge(
 
 
 class _CentredMachine:
-    """One random machine, and chains that sample it."""
+    """One random machine, and chains that sample it; ``means`` are those of the visible units."""
 
     def __init__(
-        self, n: int, m: int, sigma: float, visible: Unit, hidden: Unit, bias: float, lam: float,
-        rng: np.random.Generator,
+        self, n: int, m: int, sigma: float, units: tuple[Unit, Unit], biases: tuple[FloatArray, float],
+        means: tuple[FloatArray, float], rng: np.random.Generator,
     ) -> None:  # fmt: skip
-        self._n, self._visible, self._hidden, self._rng = n, visible, hidden, rng
-        self._bias, self._lam = bias, lam
-        weights = rng.normal(0.0, sigma, size=(n * visible.width, m))
-        visible.project(weights)  # labels: the zero-sum gauge, which drops the means of the draw
-        self._weights = weights
-        self._mean = float(visible.mean(np.zeros(1))[0]) if visible.width == 1 else 0.0
+        self._n, self._rng = n, rng
+        self._visible, self._hidden = units
+        self._weights = rng.normal(0.0, sigma, size=(n * units[0].width, m))
+        units[0].project(self._weights)  # labels: the zero-sum gauge, which drops the means of the draw
+        self._means, lam = means
+        self._visible_bias = biases[0] - lam * self._weights.sum(axis=1)
+        self._hidden_bias = biases[1] - self._means @ self._weights
 
     def _sweep(self, states: FloatArray) -> FloatArray:
-        fields = self._visible.multiply(states - self._mean, self._weights)
-        hidden = self._hidden.draw(fields + self._bias, self._rng)
-        return self._visible.draw((hidden - self._lam) @ self._weights.T, self._rng)
+        fields = self._visible.multiply(states, self._weights)
+        hidden = self._hidden.draw(fields + self._hidden_bias, self._rng)
+        return self._visible.draw(hidden @ self._weights.T + self._visible_bias, self._rng)
 
     def _overlaps(self, states: FloatArray) -> FloatArray:
         """The sums over the units of the products of all pairs of chains."""
-        if self._visible.width == 1:
-            centred = states - self._mean
-        else:
-            width = self._visible.width
-            centred = (states[..., None] == np.arange(width)).reshape(len(states), -1) - 1.0 / width
+        width = self._visible.width
+        if width > 1:
+            states = (states[..., None] == np.arange(width)).reshape(len(states), -1).astype(np.float64)
+        centred = states - self._means
         return centred @ centred.T
 
     def measure(self) -> float:

@@ -75,7 +75,7 @@ def initialize(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
-    visible_bias: float | str | npt.ArrayLike = 0.0,
+    visible_bias: float | str | npt.ArrayLike | None = None,
     hidden_bias: float = 0.0,
     scheme: str | Scheme = "layer-correlation",
     gain: float = 1.0,
@@ -92,12 +92,14 @@ def initialize(
     the distribution of the biases (`Biases`). ``"data"`` sets each unit's bias so that the machine
     without weights has the mean of that column of ``data``, smoothed for units of two values.
 
-    ``scheme`` is a name (layer-correlation, xavier, he, lecun, hinton, d-wave, hopfield, centred), an object
-    of a class derived from `paramagnet.schemes.Scheme`, or the import path of such a class as
-    ``"package.module:Name"``. ``"hopfield"`` draws no weights: with ``visible_bias="data"`` every hidden
-    unit is given the mean of a group of points as its pattern (`paramagnet.schemes.Hopfield`). ``"centred"``
-    is the start for centred learning: with ``visible_bias="data"``, weights of layer-correlation whose mean
-    effect the biases of both layers take back (`paramagnet.schemes.Centred`).
+    ``scheme`` is a name (layer-correlation, xavier, he, lecun, hinton, d-wave, hopfield, centred,
+    recommended), an object of a class derived from `paramagnet.schemes.Scheme`, or the import path of such a
+    class as ``"package.module:Name"``. The last three of these names need ``data``, and set the visible
+    biases from it. ``"hopfield"`` draws no weights: every hidden unit is given the mean of a group of points
+    as its pattern (`paramagnet.schemes.Hopfield`). ``"centred"`` is the start for centred learning: weights
+    of layer-correlation whose mean effect the biases of both layers take back
+    (`paramagnet.schemes.Centred`). ``"recommended"`` is the start that `paramagnet train` uses, at present
+    the centred one with 0.7071 of these weights.
 
     `draw_machine` takes the same arguments and returns the sigma that was used as well.
 
@@ -107,9 +109,9 @@ def initialize(
         Numbers of units.
     visible, hidden : str or Unit, optional
         Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"`` or a unit object.
-    visible_bias : float, str or array_like, default 0.0
+    visible_bias : float, str or array_like, optional
         One number, one per unit (and state of categorical units), or ``"data"`` for the biases that give
-        each unit the mean of its column of ``data``.
+        each unit the mean of its column of ``data``. None is ``"data"`` with schemes that need data, else 0.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     scheme : str or Scheme, default "layer-correlation"
@@ -154,7 +156,7 @@ def draw_machine(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
-    visible_bias: float | str | npt.ArrayLike = 0.0,
+    visible_bias: float | str | npt.ArrayLike | None = None,
     hidden_bias: float = 0.0,
     scheme: str | Scheme = "layer-correlation",
     gain: float = 1.0,
@@ -172,9 +174,9 @@ def draw_machine(
         Numbers of units.
     visible, hidden : str or Unit, optional
         Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"`` or a unit object.
-    visible_bias : float, str or array_like, default 0.0
+    visible_bias : float, str or array_like, optional
         One number, one per unit (and state of categorical units), or ``"data"`` for the biases that give
-        each unit the mean of its column of ``data``.
+        each unit the mean of its column of ``data``. None is ``"data"`` with schemes that need data, else 0.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     scheme : str or Scheme, default "layer-correlation"
@@ -206,6 +208,8 @@ def draw_machine(
     generator = as_generator(rng)
     c = as_real(hidden_bias, "hidden_bias")
     points: FloatArray | None = None
+    if visible_bias is None:
+        visible_bias = "data" if chosen.needs_data and data is not None else 0.0
     if isinstance(visible_bias, str):
         points, counts = _weigh(_as_points(visible_bias, data, visible, n), sample_weight)
         biases = visible.bias_from(points, "data", *(() if counts is None else (counts,)))
@@ -221,7 +225,8 @@ def draw_machine(
                 f"`scheme` = {shown(scheme)} makes its weights from data: pass "
                 f'`visible_bias="data"` and `data=`, got `visible_bias` = {shown(visible_bias)}.'
             )
-    bias: float | Biases = float(biases) if biases.ndim == 0 else 0.0
+    # One number for all states of a label changes no probability.
+    bias: float | Biases = float(biases) if biases.ndim == 0 and visible.width == 1 else 0.0
     if scale_from == "biases" and biases.ndim:
         bias = Biases(biases if visible.width == 1 else biases.reshape(-1, visible.width))
     layers = LayerPair(n, m, visible, hidden, bias, c)
@@ -262,6 +267,8 @@ def _as_biases(visible_bias: npt.ArrayLike, data: npt.ArrayLike | None, n: int, 
             f"`visible_bias` = {shown(visible_bias)}."
         )
     biases = as_reals(visible_bias, "visible_bias")
+    if width > 1 and biases.shape == (n, width):
+        biases = biases.ravel()
     if biases.shape not in ((), (n * width,)):
         states = f"{width} states of the " if width > 1 else ""
         raise ValueError(

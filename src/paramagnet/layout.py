@@ -104,6 +104,24 @@ class Layout:
             units = self.visible if visible else None, self.hidden if hidden else None
             fix_gauge(*self.split(vector), *units)
 
+    def view(self, vector: FloatArray) -> RBM:
+        """`machine` without a copy of the parameters, for a ``vector`` that is read-only and stays so."""
+        if self.size > self.n_basic or vector.flags.writeable:
+            return self.machine(vector)
+        weights, visible_bias, hidden_bias = self.split(vector)
+        rbm = object.__new__(RBM)
+        for name, value in (
+            ("weights", weights),
+            ("visible_bias", visible_bias),
+            ("hidden_bias", hidden_bias),
+            ("visible", self.visible),
+            ("hidden", self.hidden),
+            ("visible_parameters", {}),
+            ("hidden_parameters", {}),
+        ):
+            object.__setattr__(rbm, name, value)
+        return rbm
+
     def machine(self, vector: FloatArray) -> RBM:
         """The machine whose parameters are ``vector``."""
         weights, visible_bias, hidden_bias = self.split(vector)

@@ -22,7 +22,9 @@ from paramagnet._arrays import shown
 from paramagnet._registry import Registry
 from paramagnet.rbm import RBM
 from paramagnet.theory.biases import Biases
-from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias
+from paramagnet.theory.edge import centred_start
+from paramagnet.theory.ensemble import LARGEST_BIAS, as_bias, as_layer_bias
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.theory.status import judge
 from paramagnet.units import FloatArray, Unit
@@ -76,10 +78,12 @@ class Scheme(ABC):
 
     ``needs_data`` says that `draw` needs points; visible biases then come from the data as well.
     ``package`` is set if the scheme is the default of another package, which `compare_schemes` lists among
-    the packages.
+    the packages. ``settled`` says that the name will always mean the same start; specifications of sweeps
+    take no other, because their records are kept.
     """
 
     needs_data: ClassVar[bool] = False
+    settled: ClassVar[bool] = True
     package: ClassVar[bool] = False
 
     @abstractmethod
@@ -145,7 +149,7 @@ class LayerCorrelation(Scale):
         n, m = layers.n_visible, layers.n_hidden
         b, c = layers.visible_bias, as_bias(layers.hidden_bias, "hidden_bias")
         if not isinstance(b, Biases):
-            b = as_bias(b, "visible_bias")
+            b = as_layer_bias(b, layers.visible, "visible_bias")
         elif b.largest > LARGEST_BIAS:
             raise ValueError(
                 f'`visible_bias` must stay below {LARGEST_BIAS:g} for `scale_from="biases"`, got '
@@ -175,14 +179,40 @@ class Centred(Scheme):
 
             E(v, h) = -sum_ij (v_i - mu_i) w_ij (h_j - lam) - sum_i b_i v_i - c sum_j h_j
 
-        with ``mu`` and ``lam`` the means of the units in the biases alone, ``b`` those of the data.
+        with ``mu`` and ``lam`` the means of the units in the biases alone, ``b`` those of the data. Beside
+        labels and ReLU units, where the weights change these means most, `theory.edge.centred_start` gives
+        ``lam`` and a further term of ``b`` that keeps the frequencies of the labels.
         """
         drawn = LayerCorrelation().draw(layers, visible_bias, None, gain, rng)
         weights, c = drawn.rbm.weights, layers.hidden_bias
-        width = layers.hidden.width
-        mu, lam = layers.visible.mean(visible_bias), float(layers.hidden.mean(np.full(width, c))[0])
-        biases = visible_bias - lam * weights.sum(axis=1), c - mu @ weights
+        visible, hidden, width = layers.visible, layers.hidden, layers.hidden.width
+        mu, lam = visible.mean(visible_bias), float(hidden.mean(np.full(width, c))[0])
+        added: FloatArray | float = 0.0
+        if visible.width > 1 or theory_of(hidden, "hidden").condenses:
+            lam, added = centred_start(drawn.sigma, visible, hidden, visible_bias, c, layers.n_hidden)
+        biases = visible_bias + added - lam * weights.sum(axis=1), c - mu @ weights
         return Drawn(RBM(weights, *biases, layers.visible, layers.hidden), drawn.sigma)
+
+
+class Recommended(Centred):
+    """The start of the recipe ``"recommended"``: `Centred` with 0.7071 of the paper's weights.
+
+    What is recommended may change with what is known; `Centred` with a gain is the same for ever.
+    """
+
+    settled: ClassVar[bool] = False
+    gain: ClassVar[float] = 0.7071
+
+    def draw(
+        self,
+        layers: LayerPair,
+        visible_bias: FloatArray,
+        points: FloatArray | None,
+        gain: float,
+        rng: np.random.Generator,
+    ) -> Drawn:
+        """The machine of `Centred` at ``gain`` times 0.7071."""
+        return super().draw(layers, visible_bias, points, gain * self.gain, rng)
 
 
 class FixedScale(Scale):
@@ -326,6 +356,7 @@ SCHEMES.add("hinton", Hinton)
 SCHEMES.add("d-wave", DWave)
 SCHEMES.add("hopfield", Hopfield)
 SCHEMES.add("centred", Centred)
+SCHEMES.add("recommended", Recommended)
 
 
 def as_scheme(scheme: str | Scheme, argument: str) -> Scheme:

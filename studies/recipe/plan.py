@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import Run, Spec
 from paramagnet.sweeps.starts import parse_start
 from paramagnet.units import find_unit
+from studies.recipe.stretched import KINDS
 from studies.starts.specs_of_study import read_study_spec
 
 FOLDER = Path(__file__).parent
 OPTIMIZER = "studies.recipe.stretched:Stretched"
 FACTORS = ("1", "sqrt n", "sum", "n")
+GRADIENTS = ("centred", "plain")
+MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,11 @@ class Stage:
     settings: tuple[Setting, ...]
     rules: tuple[Rule, ...]
     ends: dict[str, float]  # by schedule, the share of the rate that is left at the end
+    scanned: bool = True  # whether rates are scanned, and a rule is judged at the best one
+
+    def judged(self, rule: Rule) -> Rule:
+        """What a rule is judged as: its family where rates are scanned, else the rule itself."""
+        return rule.family if self.scanned else rule
 
     def runs(self, setting: Setting, trial: int) -> Iterator[tuple[Rule, Run]]:
         """The runs of one trial in one setting."""
@@ -132,7 +140,11 @@ def measure_data(spec: Spec, n_hidden: int, hidden_bias: float) -> DataFacts:
 
 
 def read_stage(name: str) -> Stage:
-    """The stage in the file ``name``.toml."""
+    """The stage in the file ``name``.toml.
+
+    A stage has a grid of rules (every one with every optimizer, rate and schedule), or rules that are named
+    one by one (``[[named]]``), or both. With named rules the rates of the grid are not scanned.
+    """
     content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     ends = content["schedules"]
     rules = [
@@ -140,11 +152,43 @@ def read_stage(name: str) -> Stage:
         for part in content["rules"]
         for start in part["starts"]
         for optimizer in content["optimizers"]
-        for schedule in ends
+        for schedule in content.get("grid_schedules", ends)
         for rate in optimizer["rates"]
     ]
+    named = content.get("named")
+    if named is not None:
+        rules += _named_rules(name, named, ends)
     settings = tuple(
         Setting(part["name"], read_study_spec(part["spec"]), part["n_hidden"], part["hidden_bias"])
         for part in content["settings"]
     )
-    return Stage(name, content["trials"], content["seed"], settings, tuple(rules), ends)
+    return Stage(name, content["trials"], content["seed"], settings, tuple(rules), ends, named is None)
+
+
+def _named_rules(stage: str, named: list[dict[str, Any]], ends: dict[str, float]) -> list[Rule]:
+    """The rules that a stage names, checked."""
+    if not named:
+        raise ValueError(
+            f"`named` of {stage}.toml must hold rules, it is empty: they are chosen when the stage before is "
+            "complete, and written there before the first run."
+        )
+    if len(named) > MOST_NAMED:
+        raise ValueError(f"`named` of {stage}.toml must hold at most {MOST_NAMED} rules, got {len(named)}.")
+    found = []
+    for part in named:
+        known = [field.name for field in fields(Rule)]
+        if sorted(part) != sorted(known):
+            raise ValueError(f"`named` of {stage}.toml must have the keys {', '.join(known)}, got {part}.")
+        rule = Rule(**part)
+        known_values = {"gradient": GRADIENTS, "factor": FACTORS, "optimizer": KINDS, "schedule": ends}
+        for key, choices in known_values.items():
+            value = getattr(rule, key)
+            if value not in choices:
+                raise ValueError(
+                    f"`{key}` of {stage}.toml must be one of {', '.join(choices)}, got {value!r}."
+                )
+        parse_start(rule.start)
+        found.append(rule)
+    if len(set(found)) < len(found):
+        raise ValueError(f"`named` of {stage}.toml must hold different rules, one is there twice.")
+    return found

@@ -46,7 +46,8 @@ def test_centred_learning(bits, centred):
     machine = RBMTransformer(4, centred=centred, **settings).fit(bits)
     kept = machine._state
     assert kept.settings["centred"].startswith("Centring(rate=0.")
-    assert not np.allclose(machine.rbm_.weights, RBMTransformer(4, **settings).fit(bits).rbm_.weights)
+    plain = RBMTransformer(4, centred=False, **settings).fit(bits)
+    assert not np.allclose(machine.rbm_.weights, plain.rbm_.weights)
     machine.partial_fit(bits[:50])  # the running mean goes on
     assert machine._state.offsets is not None
     assert not np.array_equal(machine._state.offsets, kept.offsets)
@@ -238,9 +239,10 @@ def test_training_is_that_of_the_engine(bits, unit):
     rng, spins = machine._generator(0, 0), 2.0 * bits - 1.0
     hidden_bias = {"bit": -2.5, "spin": 0.0}[unit]
     start = pm.initialize(
-        6, 4, hidden=unit, visible_bias="data", hidden_bias=hidden_bias, data=spins, rng=rng
+        6, 4, hidden=unit, scheme="recommended", hidden_bias=hidden_bias, data=spins, rng=rng
     )
-    result = pm.train(start, spins, epochs=3, optimizer=pm.Adam(0.01), batch_size=50, rng=rng)
+    options = {"optimizer": pm.Adam(0.01), "batch_size": 50, "centred": True}
+    result = pm.train(start, spins, epochs=3, rng=rng, **options)
     np.testing.assert_array_equal(machine.rbm_.weights, result.rbm.weights)
     features = machine.transform(bits)
     low = 0.0 if unit == "bit" else -1.0
@@ -250,10 +252,31 @@ def test_training_is_that_of_the_engine(bits, unit):
 
 def test_initial_scale_is_that_of_the_theory():
     data = np.random.default_rng(0).integers(0, 2, size=(10, 60)).astype(float)
-    machine = RBMTransformer(200, hidden_bias=-3.0, gain=0.5, n_iter=0, random_state=0).fit(data)
+    options = {"hidden_bias": -3.0, "gain": 0.5, "n_iter": 0, "random_state": 0}
+    machine = RBMTransformer(200, **options).fit(data)
     std = 0.5 * pm.weight_std(60, 200, hidden_bias=-3.0)
+    assert np.std(machine.rbm_.weights) == pytest.approx(0.7071 * std, rel=5.0 / np.sqrt(2 * 60 * 200))
+    machine = RBMTransformer(200, recipe="paper", **options).fit(data)
     assert np.std(machine.rbm_.weights) == pytest.approx(std, rel=5.0 / np.sqrt(2 * 60 * 200))
     assert (machine.rbm_.hidden_bias == -3.0).all()
+
+
+def test_the_recipe_settles_what_is_left_open(bits):
+    machine = RBMTransformer(4, random_state=0).fit(bits)
+    settings, recipe = machine._state.settings, machine._choose(bits)
+    assert settings["centred"] == "Centring(rate=0.1, factor=None)"
+    assert f"Schedule(kind='linear', rate={recipe.rate!r}" in settings["optimizer"]
+    assert machine._state.epoch == recipe.epochs
+    assert settings["batch_size"] == str(recipe.batch_size)
+    large = RBMTransformer(40, n_iter=1, random_state=0).fit(np.tile(bits, (1, 5)))
+    assert large._state.settings["guard"].startswith("Guard(")
+    paper = RBMTransformer(4, recipe="paper", n_iter=2, hidden_bias=0.0, random_state=0).fit(bits)
+    assert "centred" not in paper._state.settings
+    assert paper._state.settings["optimizer"].startswith("Adam(learning_rate=0.01,")
+    parts = RBMTransformer(4, random_state=0).partial_fit(bits).partial_fit(bits)
+    assert parts._state.settings["optimizer"].startswith(f"Adam(learning_rate={recipe.rate!r},")
+    with pytest.raises(ValueError, match="`recipe` must be 'recommended' or 'paper', got 'mine'"):
+        RBMTransformer(4, recipe="mine").fit(bits)
 
 
 def test_random_state(bits):

@@ -50,7 +50,7 @@ def test_gradients_by_name():
 
 
 def test_a_gradient_by_name_is_the_one_from_python():
-    run(*BASIC, "--gradient", "cd", "--learning-rate", 0.1)
+    run(*BASIC, "--gradient", "cd", "--learning-rate", 0.1, "--recipe", "paper")
     rng = np.random.default_rng(1)
     start = pm.initialize(6, 3, rng=rng)
     options = {"epochs": 2, "gradient": pm.CD(), "optimizer": pm.Adam(0.1), "rng": rng}
@@ -59,7 +59,8 @@ def test_a_gradient_by_name_is_the_one_from_python():
 
 
 def test_settings_of_optimizers_are_flags():
-    found = settings("--beta1", 0.8, "--epsilon=1e-6")["optimizer"]
+    words = ("--beta1", 0.8, "--epsilon=1e-6", "--learning-rate", 0.001, "--schedule", "constant")
+    found = settings(*words)["optimizer"]
     assert found == "Adam(learning_rate=0.001, beta1=0.8, beta2=0.999, epsilon=1e-06)"
     assert settings("--optimizer", "sgd")["optimizer"] == "SGD(learning_rate=0.001, momentum=0.0)"
 

@@ -29,7 +29,8 @@ def run(*words, code=0):
 
 SAMPLE = ("sample", "machine.safetensors", "--n-samples", 30, "--steps", 20, "--seed", 1, "--out", "a.npy")
 TRAIN = (
-    "train", "spins.npy", "--hidden-units", 3, "--seed", 1, "--batch-size", 20, "--learning-rate", 0.001
+    "train", "spins.npy", "--hidden-units", 3, "--seed", 1, "--batch-size", 20, "--learning-rate", 0.001,
+    "--schedule", "constant",
 )  # fmt: skip
 
 

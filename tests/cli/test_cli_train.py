@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from typer.testing import CliRunner
 
 import paramagnet
 from paramagnet.cli import app
-from paramagnet.cli.train_command import _how_to_resume
+from paramagnet.cli.training_run import how_to_resume
 from paramagnet.data.files import read_data
 from paramagnet.learning.likelihood import log_likelihood
+from paramagnet.learning.recipe import RATE_EXACT, RATE_SAMPLED
 from paramagnet.learning.state import load_checkpoint
 from paramagnet.rbm import RBM
 
@@ -52,7 +54,7 @@ def test_train_writes_a_machine_that_evaluate_reads(folder):
     assert answer["log_likelihood"] == pytest.approx(exact, abs=1e-12)
     assert (answer["error"], answer["n_points"]) == (0.0, 40)
     words = run("evaluate", "model.safetensors", "spins.npy").stdout
-    assert f"log-likelihood: {exact:.3f} +- 0.072 (40 points), ln Z exact, nats per point" in words
+    assert f"log-likelihood: {exact:.3f} +- 0.047 (40 points), ln Z exact, nats per point" in words
     assert f"{exact:.4f}" in result.stdout
 
 
@@ -80,7 +82,7 @@ def test_centred_learning(folder):
     run(*BASIC[:5], 8, *BASIC[6:], "--resume", "--centred")
     assert load_checkpoint(path).epoch == 8
     with pytest.raises(ValueError, match=r"`--centred` must be that of the run to go on with, Centring\("):
-        run(*BASIC[:5], 9, *BASIC[6:], "--resume")
+        run(*BASIC[:5], 9, *BASIC[6:], "--resume", "--no-centred")
 
 
 def test_weights_of_points(folder):
@@ -172,7 +174,7 @@ def test_sample_writes_exact_samples(folder):
 
 
 def test_training_further_equals_training_at_once(folder):
-    options = ("--batch-size", 7, "--seed", 1, "--hidden-units", 3)
+    options = ("--batch-size", 7, "--seed", 1, "--hidden-units", 3, "--schedule", "constant")
     run("train", "spins.npy", *options, "--epochs", 6, "--out", "once.safetensors")
     run("train", "spins.npy", *options, "--epochs", 2, "--out", "twice.safetensors")
     run("train", "spins.npy", *options, "--epochs", 6, "--out", "twice.safetensors", "--resume")
@@ -183,6 +185,7 @@ def test_training_further_equals_training_at_once(folder):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_how_to_go_on_and_does(number, folder):
     words = ["train", "spins.npy", "--hidden-units", "3", "--epochs", "1000000", "--seed", "1"]
+    words += ["--schedule", "constant"]
     environment = {**os.environ, "PYTHONPATH": str(Path(paramagnet.__file__).parents[1])}
     # What runs in the background may have been told to ignore the keyboard, and would tell its children.
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
@@ -203,13 +206,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(number, folder):
     assert process.returncode == 128 + number, said
     assert "Interrupted after" in said
     assert "Go on with: paramagnet train spins.npy --hidden-units 3" in said
-    assert "--epochs 1000000 --seed 1 --out model.safetensors --resume" in said
+    assert "--epochs 1000000 --seed 1 --schedule constant --out model.safetensors --resume" in said
     assert "Traceback" not in said
     state = load_checkpoint("model.checkpoint.safetensors")
     assert state.epoch > 0
     assert not (folder / "model.safetensors").exists()
     epochs = state.epoch + 5
-    options = ("--hidden-units", 3, "--epochs", epochs, "--seed", 1, "--out")
+    options = ("--hidden-units", 3, "--epochs", epochs, "--seed", 1, "--schedule", "constant", "--out")
     run("train", "spins.npy", *options, "model.safetensors", "--resume")
     run("train", "spins.npy", *options, "whole.safetensors")
     assert np.array_equal(RBM.load("model.safetensors").weights, RBM.load("whole.safetensors").weights)
@@ -243,7 +246,7 @@ def test_data_are_never_overwritten(folder):
 def test_the_command_to_go_on_with_does_not_force(monkeypatch):
     monkeypatch.setattr("sys.argv", ["paramagnet", "train", "a b.npy", "--force", "--resume"])
     state = SimpleNamespace(epoch=3, update=9)
-    words = _how_to_resume(state, Path("m.checkpoint.safetensors"))
+    words = how_to_resume(state, Path("m.checkpoint.safetensors"))
     assert words.endswith("Go on with: paramagnet train 'a b.npy' --resume")
 
 
@@ -323,20 +326,61 @@ def test_resuming_with_another_machine_is_refused(folder):
         run(*BASIC, "--learning-rate", 0.5, "--resume")
 
 
-def test_the_learning_rate_that_nobody_asked_for(folder):
-    """0.001, of adam; so that Adam's first step moves every parameter by that much, whatever its gradient."""
-    run(*BASIC[:5], 1, *BASIC[6:])
+def test_the_recommended_recipe_is_what_nobody_asked_for(folder):
+    """The machine equals that of the library with the same settings, to the last bit."""
+    result = run(*BASIC)
     rbm, default = RBM.load("model.safetensors"), load_checkpoint("model.checkpoint.safetensors")
-    assert default.settings["optimizer"].startswith("Adam(learning_rate=0.001,")
+    rate = (
+        f"learning_rate=Schedule(kind='linear', rate={RATE_EXACT!r}, end={0.02 * RATE_EXACT!r}, n_updates=5)"
+    )
+    assert rate in default.settings["optimizer"]
+    assert default.settings["centred"] == "Centring(rate=0.1, factor=None)"
+    points, rng = np.load("spins.npy").astype(float), np.random.default_rng(1)
+    start = paramagnet.initialize(6, 3, scheme="recommended", data=points, rng=rng)
+    optimizer = paramagnet.Adam(f"linear({RATE_EXACT})")
+    same = paramagnet.train(start, points, epochs=5, optimizer=optimizer, centred=True, rng=rng)
+    assert np.array_equal(same.rbm.weights, rbm.weights)
+    assert "chosen by the recipe recommended:" in result.stderr
+    assert "--exact: exact, a sum over all states takes less than" in result.stderr
+    assert "--hidden-units" not in result.stderr
+    assert "--epochs" not in result.stderr
+    with pytest.raises(ValueError, match="`--recipe` must be 'recommended' or 'paper', got 'best'"):
+        run(*BASIC, "--force", "--recipe", "best")
+
+
+def test_the_papers_recipe_is_one_option_away(folder):
+    """Adam's first step at the paper's rate moves every weight of the paper's start by that much."""
+    result = run(*BASIC[:5], 1, *BASIC[6:], "--recipe", "paper")
+    rbm, default = RBM.load("model.safetensors"), load_checkpoint("model.checkpoint.safetensors")
+    assert default.settings["optimizer"].startswith("Adam(learning_rate=0.01,")
+    assert "centred" not in default.settings
+    assert "chosen by the recipe paper:" in result.stderr
     start = paramagnet.initialize(6, 3, rng=np.random.default_rng(1))
-    assert np.abs(rbm.weights - start.weights) == pytest.approx(np.full((6, 3), 0.001), rel=1e-3)
+    assert np.abs(rbm.weights - start.weights) == pytest.approx(np.full((6, 3), 0.01), rel=1e-3)
     points = np.load("spins.npy").astype(float)
-    for optimizer in ({}, {"optimizer": paramagnet.Adam()}, {"optimizer": paramagnet.Adam(0.001)}):
-        result = paramagnet.train(start, points, epochs=1, rng=0, **optimizer)
-        assert np.array_equal(result.rbm.weights, rbm.weights)
-        assert np.array_equal(result.rbm.visible_bias, rbm.visible_bias)
-    *_, last = paramagnet.training_steps(start, points, epochs=1, rng=0)
-    assert np.array_equal(last.rbm.weights, rbm.weights)
+    same = paramagnet.train(start, points, epochs=1, rng=0, optimizer=paramagnet.Adam(0.01))
+    assert np.array_equal(same.rbm.weights, rbm.weights)
+    *_, last = paramagnet.training_steps(start, points, epochs=1, rng=0)  # the library's own default
+    assert np.abs(last.rbm.weights - start.weights) == pytest.approx(np.full((6, 3), 0.001), rel=1e-3)
+
+
+def test_what_is_given_is_not_chosen(folder):
+    """A start that is named has no biases from data unless they are asked for, or unless it needs them."""
+    for words, from_data in (
+        ((), True),
+        (("--gain", 0.0), True),
+        (("--scheme", "xavier", "--gain", 0.0), False),
+        (("--scheme", "xavier", "--gain", 0.0, "--visible-bias", "data"), True),
+        (("--scheme", "centred", "--gain", 0.0), True),
+        (("--recipe", "paper", "--gain", 0.0), False),
+    ):
+        run(*BASIC[:5], 0, *BASIC[6:], "--force", *words)
+        assert RBM.load("model.safetensors").visible_bias.any() == from_data, words
+    run(*BASIC, "--force", "--pcd", "--recipe", "paper", "--chains", 7, "--n-relax", 3)
+    gradient = load_checkpoint("model.checkpoint.safetensors").settings["gradient"]
+    assert "n_chains=7, n_steps=40, n_relax=3" in gradient
+    run(*BASIC, "--force", "--gradient", "cd")
+    assert load_checkpoint("model.checkpoint.safetensors").settings["gradient"].startswith("CD(")
 
 
 SAMPLED = (*BASIC, "--pcd", "--chains", 10, "--steps", 1, "--n-relax", 5)
@@ -346,6 +390,15 @@ def test_the_header_names_the_level_of_independent_units(folder):
     result = run(*BASIC, "--validation", "held_out.npy")
     level = paramagnet.independent_log_likelihood(np.load("spins.npy"))
     assert f"independent units: {level:.4f} nats per point, validation " in result.stderr
+
+
+def test_the_last_line_has_the_error_of_the_points(folder):
+    shown = run(*BASIC, "--validation", "held_out.npy").stdout
+    rbm = RBM.load("model.safetensors")
+    for words, file in (("epochs: ", "spins.npy"), ("validation ", "held_out.npy")):
+        assert f"{words}{paramagnet.log_likelihood(rbm, np.load(file))!r}" in " ".join(shown.split())
+    earlier = run(*BASIC, "--evaluate-at", "0,2", "--force").stdout  # the machine of epoch 2 is not kept
+    assert re.search(r"log-likelihood after 2 epochs: -\d\.\d{4}; nats per point", earlier)
 
 
 def test_the_flags_of_the_trainer_reach_the_library(folder):
@@ -364,7 +417,10 @@ def test_the_flags_of_the_trainer_reach_the_library(folder):
     assert "guard" not in state.settings
     run(*SAMPLED, "--batch-size", 10, "--force")
     state = load_checkpoint("model.checkpoint.safetensors")
-    assert "Schedule(kind='linear', rate=0.001, end=2e-05, n_updates=20)" in state.settings["optimizer"]
+    assert (
+        f"Schedule(kind='linear', rate={RATE_SAMPLED!r}, end={0.02 * RATE_SAMPLED!r}, n_updates=20)"
+        in state.settings["optimizer"]
+    )
     assert state.settings["guard"].startswith("Guard(")
     run(*SAMPLED, "--batch-size", 10, "--resume", "--epochs", 7)  # the planned length stays
     later = load_checkpoint("model.checkpoint.safetensors")

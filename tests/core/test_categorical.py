@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -195,6 +196,26 @@ def test_fields_of_400_do_not_overflow():
     assert set(unit.draw(np.tile(field, (50, 1)), np.random.default_rng(0)).ravel()) == {0.0, 3.0}
 
 
+@pytest.mark.parametrize("hidden", ["bit", "spin", "categorical(3)"])
+def test_sums_in_fields_of_forty(hidden):
+    """Machines whose fields reach from -40 to 40, against sums of exact fractions of the largest term."""
+    rbm = machine(hidden, scale=40.0)
+    v, _, x, y, minus_energy = joint(rbm)
+    fields = rbm.field_h_given_v(v)
+    assert fields.min() < -40.0 < 40.0 < fields.max()
+    largest = minus_energy.max()
+    terms = [mpmath.exp(mpmath.mpf(float(e)) - float(largest)) for e in minus_energy.ravel()]
+    log_z = largest + float(mpmath.log(mpmath.fsum(terms)))
+    assert pm.log_partition(rbm) == pytest.approx(log_z, rel=1e-14)
+    p = np.exp(minus_energy - log_z)
+    found = exact_moments(rbm)
+    assert np.allclose(found.products, x.T @ p @ y, rtol=0.0, atol=1e-10)
+    assert np.isfinite(pm.log_likelihood(rbm, v).value)
+    assert np.isfinite(pm.sample(rbm, 20, n_steps=5, rng=0)).all()
+    estimate = pm.estimate_log_partition(rbm, n_samples=50, n_temperatures=50, rng=0)
+    assert np.isfinite((estimate.value, estimate.error)).all()
+
+
 def test_absent_states_have_finite_biases():
     data = np.array([[0, 1], [0, 1], [0, 2], [0, 1]])
     unit = pm.categorical(4)
@@ -233,6 +254,16 @@ def test_initial_machines():
     assert np.array_equal(same.visible_bias, rbm.visible_bias)
     free = pm.initialize(5, 40, visible="categorical(4, free)", scheme="xavier", rng=0)
     assert np.abs(free.weights_by_state.sum(axis=1)).max() > 0.1
+    by_state = pm.initialize(
+        5, 4, visible="categorical(4)", scheme="xavier", visible_bias=rbm.bias_by_state, rng=0
+    )
+    assert np.array_equal(by_state.visible_bias, rbm.visible_bias)
+    even = pm.initialize(5, 4, visible="categorical(4)", visible_bias=0.7, rng=0)
+    assert np.array_equal(even.weights, pm.initialize(5, 4, visible="categorical(4)", rng=0).weights)
+    with pytest.raises(ValueError, match=r"`visible_bias` must be 0 or `Biases` for categorical\(4\)"):
+        pm.scheme_std("layer-correlation", 5, 4, visible="categorical(4)", visible_bias=0.7)
+    with pytest.raises(ValueError, match="`visible_bias` must be one number or one for each of the 4 states"):
+        pm.initialize(5, 4, visible="categorical(4)", scheme="xavier", visible_bias=np.zeros(5))
     bits = np.array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="is for units of two values"):
         pm.initialize(
@@ -296,6 +327,14 @@ def test_bad_data(data, words):
         pm.log_likelihood(rbm, data)
     with pytest.raises(ValueError, match=words):
         pm.train(rbm, data, epochs=1)
+
+
+def test_checks_of_values_are_refused_for_hidden_labels():
+    rbm, data = machine("categorical(2)", "bit"), np.zeros((5, 3))
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.diagnose(rbm, data)
+    with pytest.raises(ValueError, match="`rbm` must have hidden units that are numbers to be diagnosed"):
+        pm.learning.quick_diagnosis(rbm, data)
 
 
 def test_bad_means_and_weights():

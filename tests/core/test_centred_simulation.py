@@ -83,10 +83,96 @@ def test_a_machine_that_is_not_centred_is_noticed(monkeypatch):
     """A planted bug: hidden units without their mean give the visible units random fields."""
     right = simulate_overlap(80, 120, 0.25, hidden="relu", n_draws=10, rng=1)
     assert abs(right.value - right.theory) < 4.0 * right.error + 0.05
-    means = centred_simulation.centred_means
-    monkeypatch.setattr(centred_simulation, "centred_means", lambda *a: (0.0 * means(*a)[0], means(*a)[1]))
+    start = centred_simulation.centred_start
+    monkeypatch.setattr(centred_simulation, "centred_start", lambda *a: (0.0, start(*a)[1]))
     wrong = simulate_overlap(80, 120, 0.25, hidden="relu", n_draws=10, rng=1)
     assert abs(wrong.value - wrong.theory) > 10.0 * wrong.error
+
+
+@pytest.mark.parametrize("hidden", ["bit", "categorical(3)"])
+def test_centred_starts_keep_the_frequencies_of_labels(hidden):
+    """Means of chains over starts near the edge, with the term of the biases and without (a planted bug)."""
+    rng = np.random.default_rng(0)
+    shares = np.array([0.7, 0.15, 0.1, 0.05])
+    data = rng.choice(4, p=shares, size=(400, 40))
+    wanted = pm.categorical(4).column_means(data.astype(float)).reshape(40, 4).mean(axis=0)
+    found, without = np.zeros(4), np.zeros(4)
+    for seed in range(6):
+        drawn = pm.draw_machine(
+            40, 60, visible="categorical(4)", hidden=hidden, scheme="centred", visible_bias="data", data=data,
+            gain=1.0, rng=seed,
+        )  # fmt: skip
+        rbm = drawn.rbm
+        variance = 0.25 if hidden == "bit" else 2.0 / 3.0
+        term = drawn.sigma**2 * 60 * variance * rbm.visible.column_means(data.astype(float))
+        bare = pm.RBM(rbm.weights, rbm.visible_bias - term, rbm.hidden_bias, *rbm.units)
+        for machine, total in ((rbm, found), (bare, without)):
+            states = pm.sample(machine, 500, n_steps=100, rng=seed)
+            total += machine.visible.column_means(states).reshape(40, 4).mean(axis=0) / 6.0
+    assert np.abs(found - wanted).max() < 0.03
+    assert np.abs(without - wanted).max() > 0.05
+
+
+def test_centred_starts_of_relu_units_have_the_mean_they_assume():
+    data = np.random.default_rng(0).choice([-1.0, 1.0], p=[0.3, 0.7], size=(300, 60))
+    found, assumed = [], []
+    for seed in range(6):
+        drawn = pm.draw_machine(
+            60, 90, hidden="relu", scheme="centred", visible_bias="data", data=data, gain=0.7, rng=seed
+        )
+        rbm = drawn.rbm
+        biases = rbm.visible.bias_from(data)
+        mu = rbm.visible.mean(biases)
+        assumed.append(
+            np.mean((biases - rbm.visible_bias) @ rbm.weights.sum(axis=1))
+            / (rbm.weights.sum(axis=1) ** 2).sum()
+        )
+        states = pm.sample(rbm, 400, n_steps=60, rng=seed)
+        found.append(rbm.mean_h_given_v(states).mean())
+        np.testing.assert_allclose(rbm.hidden_bias, -mu @ rbm.weights, atol=1e-12)
+    bare = float(pm.relu().mean(np.zeros(1))[0])
+    assert abs(np.mean(found) - np.mean(assumed)) < 0.03
+    assert abs(np.mean(found) - bare) > 0.03
+    with pytest.warns(pm.theory.MaximumWarning, match="grow without bound"):
+        strong = pm.initialize(
+            60, 20, hidden="relu", scheme="centred", visible_bias="data", data=data, gain=3.0, rng=0
+        )
+    assert np.isfinite(strong.visible_bias).all()
+
+
+def test_unequal_frequencies_are_near_the_theory(monkeypatch):
+    """The gain of sites with frequencies of their own; without the term that keeps them it is missed."""
+    biases = pm.Biases.of_frequencies([[0.6, 0.2, 0.1, 0.1], [0.3, 0.3, 0.2, 0.2]])
+    units = {"visible": "categorical(4)", "hidden": "bit", "visible_bias": biases}
+    found = simulate_overlap(80, 60, 0.2, n_draws=5, rng=0, **units)
+    assert abs(found.value - 1.25) < 4.0 * found.error + 0.03
+    start = centred_simulation.centred_start
+    monkeypatch.setattr(centred_simulation, "centred_start", lambda *a: (start(*a)[0], 0.0))
+    wrong = simulate_overlap(80, 60, 0.2, n_draws=3, rng=0, **units)
+    assert abs(wrong.value - 1.25) > 10.0 * wrong.error
+    with pytest.raises(ValueError, match="`visible_bias` must be None for spin units"):
+        simulate_overlap(10, 10, 0.2, visible_bias=pm.Biases([0.1, 0.2]))
+    with pytest.raises(ValueError, match=r"`visible_bias` must hold biases of categorical\(3\) units"):
+        simulate_overlap(10, 10, 0.2, visible="categorical(3)", visible_bias=biases)
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.theory.MaximumWarning")
+def test_single_relu_units_grow_beyond_the_condensation():
+    """With ``m < n`` the status is "condensation": above it the largest unit lines up with its own weights,
+    ``h = sum_i |w_i|``, whose size grows as ``sqrt(n)``.
+    """
+    assert pm.theory.stability_edge(0.2, hidden="relu").kind == "condensation"
+    data = np.array([[-1.0] * 100, [1.0] * 100])
+    largest = []
+    for gain in (0.8, 1.4):
+        rbm = pm.initialize(
+            100, 20, hidden="relu", scheme="centred", visible_bias="data", data=data, gain=gain, rng=0
+        )
+        states = pm.sample(rbm, 100, n_steps=100, rng=0)
+        own = np.abs(rbm.weights).sum(axis=0).mean()
+        largest.append(float(rbm.mean_h_given_v(states).max(axis=1).mean() / own))
+    assert largest[0] < 0.4
+    assert largest[1] > 0.6
 
 
 def test_extrapolation_of_a_straight_line():

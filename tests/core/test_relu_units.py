@@ -10,9 +10,10 @@ from scipy.special import log_ndtr
 
 import paramagnet as pm
 from paramagnet.half_line import draw_half, half_cumulants, half_moments, log_half_trace
-from relu_oracle import Oracle, averages, make_relu_machine, points_and_weights, potential
+from relu_oracle import Oracle, averages, columns, make_relu_machine, points_and_weights, potential
 
-PAIRS = [(visible, hidden) for visible in ("spin", "bit") for hidden in ("relu", "drelu")]
+VISIBLE = ("spin", "bit", "categorical(3)", "categorical(2, free)")
+PAIRS = [(visible, hidden) for visible in VISIBLE for hidden in ("relu", "drelu")]
 FIELDS = (-1e4, -300.0, -40.0, -30.001, -29.999, -8.0, -5.001, -4.999, -1.0, 0.0, 0.3, 5.0, 20.0, 40.0, 300.0)
 
 
@@ -176,7 +177,7 @@ def test_energies_sums_and_gradients(visible, hidden):
     v = rng.choice(rbm.visible.values, size=(5, 4))
     h = np.abs(rng.normal(size=(5, 3))) if hidden == "relu" else rng.normal(size=(5, 3))
     numbers = rbm.hidden_parameters or {name: np.zeros(3) for name in pm.drelu().parameters}
-    for v_k, h_k, energy in zip(v, h, rbm.energy(v, h), strict=True):
+    for v_k, h_k, energy in zip(columns(v, rbm.visible), h, rbm.energy(v, h), strict=True):
         wanted = -float(v_k @ rbm.visible_bias + h_k @ rbm.hidden_bias + v_k @ rbm.weights @ h_k)
         own = zip(h_k, numbers["theta_asymmetry"], numbers["gamma_asymmetry"], strict=True)
         wanted += sum(potential(x, hidden, d, g) for x, d, g in own)
@@ -201,9 +202,10 @@ def test_energies_sums_and_gradients(visible, hidden):
     assert pm.log_likelihood(rbm, data).value == pytest.approx(likelihood, abs=1e-10)
 
 
+@pytest.mark.parametrize("visible", ["spin", "categorical(4)"])
 @pytest.mark.parametrize("hidden", ["relu", "drelu"])
-def test_sums_in_fields_of_forty(hidden):
-    rbm = make_relu_machine("spin", hidden, 3, 2, scale=30.0)
+def test_sums_in_fields_of_forty(visible, hidden):
+    rbm = make_relu_machine(visible, hidden, 3, 2, scale=30.0)
     oracle = Oracle(rbm)
     fields = rbm.field_h_given_v(oracle.states)
     assert fields.min() < -35.0
@@ -225,6 +227,29 @@ def test_spins_and_bits_are_the_same_machine(hidden):
     assert float(pm.log_likelihood(rbm, data)) == pytest.approx(
         float(pm.log_likelihood(bits, 0.5 * (data + 1.0))), abs=1e-12
     )
+
+
+@pytest.mark.parametrize("hidden", ["relu", "drelu"])
+def test_labels_of_two_states_relabelled_and_in_another_gauge_are_the_same_machine(hidden):
+    spins = make_relu_machine("spin", hidden)
+    labels, difference = spins.change_units(visible="categorical(2)")
+    data = pm.sample_exact(spins, 20, rng=0)
+    assert pm.log_partition(spins) == pytest.approx(pm.log_partition(labels) - difference, abs=1e-12)
+    wanted = float(pm.log_likelihood(spins, data))
+    assert float(pm.log_likelihood(labels, 0.5 * (data + 1.0))) == pytest.approx(wanted, abs=1e-12)
+    rbm = make_relu_machine("categorical(3)", hidden, 3, 2, seed=2)
+    states = np.array([[0.0, 1.0, 2.0], [2.0, 2.0, 0.0]])
+    wanted = float(pm.log_likelihood(rbm, states))
+    fixed = rbm.to_zero_sum()
+    assert np.abs(fixed.weights_by_state.sum(axis=1)).max() < 1e-14
+    assert not np.allclose(fixed.hidden_bias, rbm.hidden_bias)
+    assert float(pm.log_likelihood(fixed, states)) == pytest.approx(wanted, abs=1e-12)
+    rows = np.arange(9).reshape(3, 3)[:, [1, 2, 0]].ravel()  # what was called 0 is called 2
+    numbers = rbm.hidden_parameters or None
+    other = pm.RBM(
+        rbm.weights[rows], rbm.visible_bias[rows], rbm.hidden_bias, *rbm.units, hidden_parameters=numbers
+    )
+    assert float(pm.log_likelihood(other, (states + 2.0) % 3.0)) == pytest.approx(wanted, abs=1e-12)
 
 
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS)

@@ -141,7 +141,10 @@ def test_other_bad_numpy_files_are_refused_in_words(tmp_path, monkeypatch):
         ("array.npz", "not a readable .npz file.*an array"),
         ("text.npy", "must hold real numbers, got dtype <U1"),
         ("complex.npy", "must hold real numbers, got dtype complex128"),
-        ("points.mat", "must end in .npy, .npz, .csv, .parquet, .arff, idx, idx.gz, got points.mat"),
+        (
+            "points.mat",
+            "must end in .npy, .npz, .csv, .parquet, .arff, idx, idx.gz, .fa, .fasta, .txt, got points.mat",
+        ),
     ):
         (tmp_path / "points.mat").touch()
         with pytest.raises(ValueError, match=f"`path` .*{words}"):

@@ -217,6 +217,38 @@ def test_an_estimate_is_a_number_with_an_error():
     assert (result.error, result.n_effective) == (0.1, 80.0)
 
 
+def test_a_likelihood_shows_the_error_of_the_points_and_that_of_ln_z():
+    rbm = draw_machine(4, 3)
+    data = draw_data(rbm, 50)
+    each = -rbm.free_energy(data) - log_partition(rbm)
+    exact = log_likelihood(rbm, data)
+    assert exact.points_error == pytest.approx(each.std(ddof=1) / np.sqrt(50))
+    assert (exact.n_points, exact.error) == (50, 0.0)
+    assert repr(exact) == f"{each.mean():.2f} +- {exact.points_error:.2f} (50 points), ln Z exact"
+    known = Estimate(log_partition(rbm), 0.0123, 20.0)
+    estimate = log_likelihood(rbm, data, log_partition=known)
+    assert f"{estimate:.3f}" == (
+        f"{each.mean():.3f} +- {exact.points_error:.3f} (50 points) +- 0.012 (ln Z) "
+        "(do not trust: 20 effective samples)"
+    )
+    assert str(log_likelihood(rbm, data[:1])).endswith("(1 point), ln Z exact")
+
+
+def test_the_error_of_weighted_points_has_the_right_size():
+    """Over many draws of the points, the weighted means scatter as much as their errors say."""
+    rbm, rng = draw_machine(4, 3), np.random.default_rng(5)
+    means, errors = [], []
+    for _ in range(400):
+        data, weights = sample_exact(rbm, 60, rng=rng), rng.integers(1, 4, 60).astype(float)
+        result = log_likelihood(rbm, data, sample_weight=weights)
+        means.append(result.value)
+        errors.append(result.points_error)
+    # The scatter of 400 means has a relative error of 3.5 %; a planted 1/sqrt(sum of weights) is 30 % off.
+    assert np.std(means, ddof=1) == pytest.approx(np.mean(errors), rel=0.15)
+    equal = log_likelihood(rbm, data, sample_weight=np.full(60, 3.0))
+    assert equal.points_error == pytest.approx(log_likelihood(rbm, data).points_error)
+
+
 def test_likelihood_in_blocks_is_the_likelihood(monkeypatch):
     rbm = draw_machine(5, 3)
     data = draw_data(rbm, 50)

@@ -126,6 +126,34 @@ def test_hidden_categorical_units_learn_and_keep_the_gauge():
         assert np.abs(result.rbm.hidden_bias.reshape(M, 2).sum(axis=1)).max() < 1e-14
 
 
+@pytest.mark.parametrize("gradient", GRADIENTS, ids=lambda gradient: type(gradient).__name__)
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("visible", ["bit", "categorical(3)"])
+def test_hidden_categorical_units_go_on_bit_for_bit(visible, gradient, centred, tmp_path):
+    """All estimators, with a checkpoint in the middle; the gauge of both layers holds all along."""
+    data = points(120) if visible != "bit" else (points(120) > 0.0).astype(float)
+    start = pm.initialize(
+        N, M, visible=visible, hidden="categorical(3)", scheme="xavier", visible_bias="data", data=data, rng=1
+    )
+    options = {
+        "epochs": 8, "gradient": gradient, "optimizer": pm.Adam(0.03), "batch_size": 40, "centred": centred,
+        "rng": 5, "evaluate": 4,
+    }  # fmt: skip
+    whole = pm.train(start, data, **options)
+
+    def stop(state):
+        if state.update == 10:
+            raise StopIteration
+
+    path = tmp_path / "half.safetensors"
+    pm.train(start, data, callback=stop, checkpoint=path, **options)
+    again = pm.train(pm.load_checkpoint(path), data, **options)
+    assert np.array_equal(again.state.parameters, whole.state.parameters)
+    assert np.abs(whole.rbm.weights.reshape(-1, M, 3).sum(axis=2)).max() < 1e-14
+    assert np.abs(whole.rbm.hidden_bias.reshape(M, 3).sum(axis=1)).max() < 1e-14
+    assert whole.history.log_likelihood[-1] > whole.history.log_likelihood[0] - 0.05
+
+
 def test_centred_steps_do_not_push_the_hidden_biases():
     """A part of the step that is the same for all states must not reach the hidden biases: all sites
     together would push them.

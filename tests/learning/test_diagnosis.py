@@ -284,3 +284,29 @@ def test_bad_input_of_the_quick_form():
         quick_diagnosis(rbm, data, log_likelihood=-3.0)
     with pytest.raises(ValueError, match="`chains` must hold at least 10"):
         quick_diagnosis(rbm, data, data[:3])
+
+
+def test_labels_are_diagnosed_by_their_indicators():
+    """A machine of labels that equals the source of its data is healthy; one with another mean is not."""
+    rng = np.random.default_rng(0)
+    rbm = pm.RBM(rng.normal(0.0, 0.8, (15, 2)), rng.normal(0.0, 0.5, 15), 0.0, "categorical(3)", "bit")
+    data = pm.sample_exact(rbm, 1500, rng=1)
+    found = pm.diagnose(rbm, data, n_chains=500, n_steps=100, rng=2)
+    assert found.healthy, found.findings
+    assert found.means.data.shape == (15,)
+    assert np.allclose(found.means.data, rbm.visible.column_means(data))
+    shifted = pm.RBM(rbm.weights, rbm.visible_bias + np.eye(15)[4], rbm.hidden_bias, rbm.visible, rbm.hidden)
+    names = [
+        finding.name for finding in pm.diagnose(shifted, data, n_chains=500, n_steps=100, rng=2).findings
+    ]
+    assert "means" in names
+    from paramagnet.learning.nearness import nearest_distances
+
+    nearest = nearest_distances(rbm.visible, data[:20], data[20:60])
+    slow = [min(int((row != other).sum()) for other in data[20:60]) for row in data[:20]]
+    assert nearest.tolist() == slow
+    others = nearest_distances(rbm.visible, data[3:5], data[:10], itself=np.array([3, 4]))
+    places = [[k for k in range(10) if k != own] for own in (3, 4)]
+    assert others.tolist() == [
+        min(int((data[own] != data[k]).sum()) for k in rest) for own, rest in zip((3, 4), places, strict=True)
+    ]

@@ -14,7 +14,7 @@ import paramagnet as pm
 from own_classes import RestartedChains, RMSprop
 from paramagnet.learning.gradients.base import ArrayState, Gradient, ModelMoments
 from paramagnet.learning.optimizers import OptimizerState
-from paramagnet.learning.training import take_over
+from paramagnet.learning.preparing import take_over
 
 # Classes of a user's
 

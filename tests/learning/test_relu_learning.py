@@ -29,7 +29,9 @@ def make_data(visible, seed=0, n_points=120):
 
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize("gradient", GRADIENTS.values(), ids=GRADIENTS)
-@pytest.mark.parametrize(("visible", "hidden"), [("spin", "relu"), ("bit", "drelu")])
+@pytest.mark.parametrize(
+    ("visible", "hidden"), [("spin", "relu"), ("bit", "drelu"), ("categorical(2)", "relu")]
+)
 def test_training_improves_and_goes_on_bit_for_bit(visible, hidden, gradient, centred, tmp_path):
     data = make_data(visible)
     rbm = pm.initialize(6, 4, visible=visible, hidden=hidden, scheme="xavier", rng=0)
@@ -52,14 +54,14 @@ def test_training_improves_and_goes_on_bit_for_bit(visible, hidden, gradient, ce
         assert np.abs(values).min() > 0.0, name
     history = whole.history.log_likelihood
     assert history[-1] > history[0]
-    independent = pm.RBM(np.zeros((6, 1)), rbm.visible.bias_from(data), 0.0, visible, "bit")
+    independent = pm.RBM(np.zeros((len(rbm.weights), 1)), rbm.visible.bias_from(data), 0.0, visible, "bit")
     if isinstance(gradient, pm.Exact):
         longer = pm.train(rbm, data, epochs=60, **options).rbm
         assert float(pm.log_likelihood(longer, data)) > float(pm.log_likelihood(independent, data)) + 0.5
 
 
 @pytest.mark.parametrize("hidden", ["relu", "drelu"])
-@pytest.mark.parametrize("visible", ["spin", "bit"])
+@pytest.mark.parametrize("visible", ["spin", "bit", "categorical(3)"])
 def test_sampled_gradients_have_the_exact_averages(visible, hidden):
     rbm = make_relu_machine(visible, hidden, 4, 3, seed=2)
     layout = Layout.of(rbm)

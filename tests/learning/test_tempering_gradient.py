@@ -15,8 +15,9 @@ from paramagnet.learning.gradients import tempered
 from paramagnet.learning.gradients.base import ArrayState
 from paramagnet.learning.gradients.tempered import Tempering
 from paramagnet.learning.moments import append_ones, data_moments
+from paramagnet.learning.preparing import take_over
 from paramagnet.learning.state import load_checkpoint
-from paramagnet.learning.training import take_over, train, training_steps
+from paramagnet.learning.training import train, training_steps
 from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
 

@@ -12,8 +12,8 @@ import paramagnet as pm
 from conftest import make_machine
 from paramagnet.layout import Layout
 from paramagnet.learning.moments import append_ones, data_moments
+from paramagnet.learning.preparing import take_over
 from paramagnet.learning.state import load_checkpoint
-from paramagnet.learning.training import take_over
 from paramagnet.learning.weighting import as_point_weights
 
 PAIRS = [("spin", "bit"), ("bit", "spin"), ("bit", "bit"), ("gaussian", "bit"), ("spin", "gaussian(0.3)")]

@@ -20,7 +20,9 @@ LEAVES = {
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
 THEORY = {"units", "rbm", "theory", "schemes", "initializers", "package_scales"}
-PRODUCT = SUMS | THEORY | {"sampling", "learning", "data", "plots", "diagnosis_plot"}
+PRODUCT = (
+    SUMS | THEORY | {"sampling", "learning", "data", "plots", "diagnosis_plot", "sequence_plots", "couplings"}
+)
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
@@ -40,10 +42,12 @@ MAY_IMPORT = {
     "unit_categorical": {"unit_base"},
     "units": {"unit_base", "unit_names", "relu_units", "unit_categorical"},
     "plots": set(),
+    "sequence_plots": set(),
     "diagnosis_plot": set(),
     "estimates": set(),
     "rbm": {"units"},
     "layout": {"units", "rbm"},
+    "couplings": {"units", "rbm"},
     "theory": {"units"},
     "schemes": {"units", "rbm", "theory"},
     "initializers": {"units", "rbm", "theory", "schemes"},

@@ -32,7 +32,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 RUN = {"python", "sh", "toml"}
 NOT_CODE = {"bibtex"}
-ELSEWHERE = {"README.md": "test_documents.py", "docs/pytorch.md": "test_adapter_pytorch.py"}  # their Python
+OUTPUT = {"README.md"}  # its blocks of text are compared with what the commands above them print
+ELSEWHERE = {"README.md": "test_readme.py", "docs/pytorch.md": "test_adapter_pytorch.py"}  # their Python
 
 # What a page takes for granted, and the modules that it needs.
 PREPARED = {
@@ -64,6 +65,7 @@ rbm = pm.initialize(20, 4, rng=0)
 NEEDED = {
     "docs/adapters.md": ("sklearn", "jax", "flax", "netket", "h5py", "torch"),
     "docs/data.md": ("PARAMAGNET_DATA",),
+    "docs/gpu.md": ("torch",),
 }
 # Too long for a test, or not without a network, a cluster or data: their arguments are checked.
 PARSED_ONLY = {
@@ -127,6 +129,8 @@ def test_every_block_is_of_a_kind_that_is_run(page):
         assert block.language, f"{where}: say the language of the block"
         if block.language == "{code-cell}":
             assert is_notebook, f"{where}: cells are run in notebooks only"
+        elif block.language == "text":
+            assert page in OUTPUT, f"{where}: use a code-block, or compare it in a test"
         elif not block.language.startswith("{"):  # directives are carried out by the build
             assert block.language in RUN | NOT_CODE, f"{where}: nothing runs {block.language}"
 
@@ -144,7 +148,8 @@ def write_inputs(folder: Path) -> None:
     numbers = rng.normal(size=(1200, 4)) @ rng.normal(size=(4, 12))
     np.savetxt(folder / "mine.csv", numbers, delimiter=",")
     np.savetxt(folder / "new.csv", numbers[:50], delimiter=",")
-    shutil.copy(ROOT / "examples" / "shop.csv", folder)
+    for name in ("shop.csv", "hairpin.fa"):
+        shutil.copy(ROOT / "examples" / name, folder)
     records = (ROOT / "results" / "toy_bit_c0.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     for name, part in (
         ("here.jsonl", records[:5]),

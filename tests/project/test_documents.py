@@ -7,13 +7,12 @@ import importlib
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import paramagnet
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.sweeps.run_points import load_points
 from paramagnet.sweeps.spec import DataSpec, LearningSpec, MeasurementSpec
@@ -55,6 +54,20 @@ LABELS = [
     "I_{l.k}-1",
     "I_{l.k}-2",
 ]
+
+
+def test_one_version_everywhere_and_no_date_before_a_release():
+    cff = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    cite = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^version: (\S+)$", cff, flags=re.MULTILINE)
+    assert version == re.search(r"version = \{(.+)\}", cite)[1] == paramagnet.__version__
+    dated = re.search(r"^date-released: (\S+)$", cff, flags=re.MULTILINE)
+    heading = re.search(
+        rf"^## \[{re.escape(version)}\] - (\S+)$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
+    assert (dated and dated[1]) == (heading and heading[1])  # both have the day of the release, or neither
 
 
 def equation_rows():
@@ -118,28 +131,6 @@ def test_labels_are_those_of_the_paper():
     assert found == LABELS
 
 
-def readme_example() -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.search(r"```python\n(.*?)```", text, flags=re.DOTALL).group(1)
-
-
-def test_readme_example_runs_and_prints_what_it_says(tmp_path):
-    code = readme_example()
-    assert len([line for line in code.splitlines() if line.strip()]) <= 10
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path, capture_output=True, text=True, env=os.environ | {"PYTHONHASHSEED": "0"}, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr
-    promised = re.findall(r"# (\d\.\d+)\.\.\.", code)
-    lines = run.stdout.splitlines()
-    assert len(promised) == 2
-    for value, line in zip(promised, lines, strict=False):
-        assert line.startswith(value)
-    assert "+-" in lines[2] or lines[2].startswith("-")
-    assert (tmp_path / "toy.safetensors").is_file()
-
-
 def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
     example = re.search(r"```toml\n(.*?)```", text, flags=re.DOTALL).group(1)
@@ -164,7 +155,12 @@ def test_the_example_of_a_specification_is_valid_and_names_every_key(tmp_path):
     )
 
 
-MADE_BY_BUILD = {"report.html"}  # by docs/conf.py, from the records
+TUTORIALS = [p.stem for p in (ROOT / "docs" / "tutorials").glob("*.md") if p.stem != "index"]
+MADE_BY_BUILD = {
+    "report.html",
+    "notebooks/shop.csv",
+    *(f"../notebooks/{name}.ipynb" for name in TUTORIALS),
+}  # by docs/conf.py
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
@@ -193,6 +189,21 @@ def test_links_anchors_and_figures_exist(name):
             assert anchor in anchors_of(linked), target
     for target in re.findall(r'href="([^"]+)"', text):  # what the site copies as it is, or makes
         assert (ROOT / "docs" / "site" / target).is_file() or target in MADE_BY_BUILD, target
+
+
+def test_notebooks_of_the_tutorials_have_all_their_cells(tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    paths = importlib.import_module("notebooks").write_notebooks(ROOT / "docs" / "tutorials", tmp_path)
+    assert [path.stem for path in paths] == sorted(TUTORIALS)
+    for path in paths:
+        page = (ROOT / "docs" / "tutorials" / f"{path.stem}.md").read_text(encoding="utf-8")
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+        code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        assert len(code) == page.count("```{code-cell}") > 2
+        assert all(cell in page for cell in code)
+        assert not any("```{code-cell}" in cell.source or "](../" in cell.source for cell in notebook.cells)
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "tutorials" not in name])
@@ -244,3 +255,9 @@ def test_table_of_the_adapters_is_the_measured_one(monkeypatch):
     page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
     assert len(record["results"]["seeds"]) == 5
     assert benchmark.table(record["results"]["seeds"]) in page
+
+
+def test_the_single_test_of_contributing_exists():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    file, words = re.search(r"pytest (tests/\S+\.py) -k (\w+)", text).groups()
+    assert re.search(rf"^def test_\w*{words}", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)

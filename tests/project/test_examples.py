@@ -17,7 +17,14 @@ PROMISED = {
     "train_csv": ((), r"sigma = 0\.3\d+ for 12 x 6\n(epoch .*\n){4}.*\nsaved and loaded: True"),
     "digits_pipeline": (("sklearn",), r"-1\d\.\d\d \+- 0\.\d\d nats\n.*pixels.*\n.*features .* [89]\d\.\d %"),
     "torch_one_line": (("torch",), r"theory 0\.34\d\d\n(update .*\n){4}update 200: -\d+\.\d{3} nats"),
-    "likelihood_with_error": (("sklearn",), r"(gain .* \+- 0\.\d+ nats per point\n){2}first minus second"),
+    "sequences": (
+        ("matplotlib",),
+        r"(?s)(held out: -4\d\.\d.*held out, exact: -|is not in .*: set PARAMAGNET_DATA)",
+    ),
+    "likelihood_with_error": (
+        ("sklearn",),
+        r"(gain .* points\) \+- 0\.\d+ \(ln Z\) nats per point\n){2}first minus second",
+    ),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from paramagnet.reproduction.agreement import judge_table
 from paramagnet.reproduction.paper import PAPER_TABLES
 from paramagnet.reproduction.paper_tables import paper_cells
-from paramagnet.reproduction.power import GainLadder, plant_fault, plant_faults
+from paramagnet.reproduction.power import GainLadder, Ladders, plant_fault, plant_faults
 from paramagnet.sweeps.groups import BETA_MAX, GAINS, Start, group_runs
 from paramagnet.sweeps.store import RunRecord
 
@@ -62,7 +62,7 @@ def test_ladder_goes_through_the_means_and_is_exact_for_a_parabola():
 def test_a_planted_fault_is_predicted_from_runs_without_it(fault, factor):
     wrong = dict.fromkeys(GAINS if fault == "ladder" else (1.0,), factor)
     sound = runs_of(parabola)
-    predicted = plant_fault(judge_table(TABLE, sound), sound, fault, factor)
+    predicted = plant_fault(judge_table(TABLE, sound), Ladders(sound), fault, factor)
     seen = judge_table(TABLE, runs_of(parabola, wrong))
     for column in COLUMNS:
         ladder = GainLadder(sound, column)
@@ -78,13 +78,14 @@ def test_values_that_agree_cease_to_where_the_scales_are_wrong():
     verdict = judge_table(TABLE, runs)
     assert verdict.share == 1.0
     for fault in ("ladder", "row"):
-        small, none, large = plant_faults([verdict], [runs], fault, 0.2)
+        small, none, large = plant_faults([verdict], [Ladders(runs)], fault, 0.2)
         assert (small.factor, none.factor, large.factor) == (0.8, 1.0, 1.2)
         assert none.n_agreeing == none.n_compared == 12
         assert small.n_agreeing < 10
         assert large.n_agreeing < 10
         counts = [
-            plant_fault(verdict, runs, fault, factor).n_agreeing for factor in (1.0, 1.05, 1.1, 1.2, 1.4)
+            plant_fault(verdict, Ladders(runs), fault, factor).n_agreeing
+            for factor in (1.0, 1.05, 1.1, 1.2, 1.4)
         ]
         assert counts == sorted(counts, reverse=True)
 
@@ -93,20 +94,20 @@ def test_a_likelihood_that_ignores_the_scale_has_no_power():
     runs = runs_of(lambda gain, epoch: -50.0)
     verdict = judge_table(TABLE, runs)
     for fault in ("ladder", "row"):
-        assert plant_fault(verdict, runs, fault, 1.2).n_agreeing == verdict.n_agreeing
+        assert plant_fault(verdict, Ladders(runs), fault, 1.2).n_agreeing == verdict.n_agreeing
 
 
 def test_columns_without_all_gains_are_left_out():
     runs = runs_of(parabola, gains=(0.5, 1.0, 2.0))
     verdict = judge_table(TABLE, runs)
     assert len(verdict.comparisons) == 6
-    assert plant_fault(verdict, runs, "ladder", 1.1).n_compared == 0
+    assert plant_fault(verdict, Ladders(runs), "ladder", 1.1).n_compared == 0
 
 
 def test_bad_faults_are_refused():
     runs = runs_of(parabola)
     verdict = judge_table(TABLE, runs)
     with pytest.raises(ValueError, match="`fault` must be one of 'ladder', 'row', got 'all'"):
-        plant_fault(verdict, runs, "all", 1.1)
+        plant_fault(verdict, Ladders(runs), "all", 1.1)
     with pytest.raises(ValueError, match=r"`factor` must be positive and finite, got 0\.0"):
-        plant_fault(verdict, runs, "row", 0.0)
+        plant_fault(verdict, Ladders(runs), "row", 0.0)

@@ -16,7 +16,7 @@ from paramagnet.sampling.layer import CategoricalLayer, layers_of
 from paramagnet.sampling.tempering import temper
 
 Q, N, M = 3, 4, 3
-HIDDEN = ["bit", "spin", "gaussian(0.5)", "categorical(3)"]
+HIDDEN = ["bit", "spin", "gaussian(0.5)", "categorical(3)", "relu", "drelu"]
 LEAST = 1e-6  # probability below which a test fails
 
 
@@ -132,6 +132,60 @@ def test_annealing_covers_the_exact_sum(hidden, marginalize):
             ]
             assert max(map(abs, scores)) < 4.5
             assert abs(np.mean(scores)) < 4.5 / np.sqrt(len(scores))
+
+
+@pytest.mark.parametrize(("visible", "hidden"), [("bit", "categorical(3)"), ("categorical(3)", "relu")])
+@pytest.mark.parametrize("method", ["mais", "ais", "reverse-ais"])
+def test_errors_of_annealing_have_their_coverage(visible, hidden, method):
+    """Of 40 estimates about two thirds lie within one error, and nearly all within two."""
+    rng = np.random.default_rng(5)
+    widths = 3 if visible.startswith("c") else 1, 3 if hidden.startswith("c") else 1
+    weights = 0.6 * rng.normal(size=(N * widths[0], M * widths[1]))
+    rbm = pm.RBM(weights, 0.3 * rng.normal(size=len(weights)), 0.0, visible, hidden)
+    exact = pm.log_partition(rbm)
+    found = [
+        pm.estimate_log_partition(rbm, method=method, n_samples=200, n_temperatures=50, rng=seed)
+        for seed in range(40)
+    ]
+    scores = np.array([(estimate.value - exact) / estimate.error for estimate in found])
+    assert 18 <= (np.abs(scores) < 1.0).sum() <= 36  # binomial, 27 +- 3
+    assert (np.abs(scores) < 2.0).sum() >= 34
+    assert abs(scores.mean()) < 4.5 / np.sqrt(40)
+    wrong = np.array([(1.1 * estimate.value - exact) / estimate.error for estimate in found])  # planted
+    assert (np.abs(wrong) < 2.0).sum() < 34
+
+
+def test_hidden_labels_are_sampled_tempered_and_clamped():
+    """Bits beside hidden labels: the distribution, and a row of the neighbouring state as a planted bug."""
+    rng = np.random.default_rng(3)
+    rbm = pm.RBM(
+        0.9 * rng.normal(size=(5, 6)),
+        0.4 * rng.normal(size=5),
+        0.4 * rng.normal(size=6),
+        "bit",
+        "categorical(3)",
+    )
+    states = np.array(list(itertools.product((0.0, 1.0), repeat=5)))
+    p = np.exp(-rbm.free_energy(states) - pm.log_partition(rbm))
+
+    def judge(samples, probabilities):
+        counts = np.bincount((samples @ 2.0 ** np.arange(4, -1, -1)).astype(int), minlength=32)
+        kept = probabilities > 0.0
+        expected = probabilities[kept] * len(samples)
+        return float(chi2.sf(((counts[kept] - expected) ** 2 / expected).sum(), kept.sum() - 1))
+
+    start = pm.sample_exact(rbm, 20_000, rng=1)
+    assert judge(start, p) > LEAST
+    assert judge(pm.sample(rbm, 20_000, n_steps=3, start=start, rng=2), p) > LEAST
+    assert judge(pm.sample(rbm, 5_000, n_steps=30, method="tempering", n_replicas=3, rng=2), p) > LEAST
+    clamp = np.array([np.nan, 1.0, np.nan, np.nan, 0.0])
+    allowed = np.where((states[:, 1] == 1.0) & (states[:, 4] == 0.0), p, 0.0)
+    drawn = pm.sample(rbm, 10_000, n_steps=60, clamp=clamp, rng=5)
+    assert judge(drawn, allowed / allowed.sum()) > LEAST
+    visible, hidden = layers_of(rbm)
+    wrong = replace(hidden, weights=np.roll(hidden.weights, 1, axis=0))
+    moved = run_sweeps((visible, wrong), Chains.at(start, seed=2), 3)
+    assert judge(moved.visible.astype(np.float64), p) < LEAST
 
 
 @pytest.mark.parametrize("bug", ["linear", "energy"])

@@ -14,7 +14,8 @@ from paramagnet.sampling.chains import Chains, run_sweeps
 from paramagnet.sampling.layer import layers_of
 from relu_oracle import Oracle, make_relu_machine
 
-PAIRS = [(visible, hidden) for visible in ("spin", "bit") for hidden in ("relu", "drelu")]
+VISIBLE = "spin", "bit", "categorical(3)"
+PAIRS = [(visible, hidden) for visible in VISIBLE for hidden in ("relu", "drelu")]
 
 
 def p_value(states, oracle):
@@ -45,7 +46,7 @@ def test_sweeps_leave_the_distribution_as_it_is(visible, hidden):
 
 
 @pytest.mark.parametrize("hidden", ["relu", "drelu"])
-@pytest.mark.parametrize("visible", ["spin", "bit", "gaussian"])
+@pytest.mark.parametrize("visible", ["spin", "bit", "gaussian", "categorical(5)"])
 def test_threads_and_clamps(visible, hidden):
     rbm = make_relu_machine(visible, hidden, 30, 20, scale=0.05)
     one, two = (pm.sample(rbm, 300, n_steps=5, rng=0, n_threads=n) for n in (1, 2))

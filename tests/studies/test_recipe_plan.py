@@ -87,5 +87,5 @@ def test_stage_1_has_every_rule_with_every_rate() -> None:
 
 
 def test_command_names_the_stages() -> None:
-    assert stages() == ("stage1",)
+    assert stages() == ("stage1", "stage2")
     assert make_parser().parse_args(["stage1", "--only", "toy_spin"]).only == "toy_spin"

@@ -59,6 +59,8 @@ def test_a_scheme_may_need_data():
     covariance = np.cov(POINTS.T, bias=True)
     largest = np.linalg.eigvalsh(covariance)[:-4:-1]
     np.testing.assert_allclose(drawn.rbm.weights.T @ drawn.rbm.weights, np.diag(largest), atol=1e-12)
+    same = draw_machine(6, 3, scheme=Components(), data=POINTS).rbm  # biases from data without a word
+    np.testing.assert_array_equal(same.visible_bias, drawn.rbm.visible_bias)
     with pytest.raises(ValueError, match=r'`scheme` = .*Components.* pass `visible_bias="data"` and `data=`'):
         pm.initialize(6, 3, scheme=Components())
 
@@ -88,7 +90,7 @@ def test_the_sigma_is_that_of_the_weights():
 @pytest.mark.parametrize(
     ("scheme", "message"),
     [
-        ("none", "`scheme` must be one of 'layer-correlation', .*'centred', or 'package.module:Name'"),
+        ("none", "`scheme` must be one of 'layer-correlation', .*'recommended', or 'package.module:Name'"),
         (Narrow, "`scheme` must be one of .*, or an object of a class derived from `paramagnet.schemes.Sch"),
         ("own_classes:RMSprop", "`scheme` must name a class derived from `Scheme`"),
         ("own_classes:Bare", "`scheme` must name a class with the method `draw`"),
@@ -133,7 +135,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_command_line_trains_resumes_and_samples(folder):
     basic = ("train", "spins.npy", "--hidden-units", 3, "--out", "m.safetensors", "--seed", 1, "--force")
-    basic = (*basic, "--schedule", "constant")  # one that falls depends on the epochs asked for
+    basic = (*basic, "--recipe", "paper", "--learning-rate", 0.001)  # a falling one depends on the epochs
     own = ("--scheme", "own_classes:Narrow", "--width", 0.25, "--pcd", "--chains", 20, "--steps", 2)
     run_command(*basic, *own, "--epochs", 2)
     trained = pm.RBM.load("m.safetensors").weights

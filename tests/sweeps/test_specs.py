@@ -113,6 +113,27 @@ def test_plans_cover_every_specification_and_all_trials():
         assert {spec for spec, part in full if part == "rivals"} >= with_rivals
 
 
+def test_all_leaves_no_cell_empty_before_it_adds_trials_in_order():
+    stages = PLANS["all"]
+    order = [
+        Stage("mnist_bit", "paper", 1),
+        Stage("mnist_spin", "paper", 2),
+        Stage("mnist_bit", "paper", 2),
+        Stage("ulc_spin", "paper", 10),
+        Stage("ulc_bit", "paper", 10),
+        Stage("drybean_spin", "paper"),
+        Stage("drybean_bit", "paper"),
+        Stage("mnist_spin", "rivals", 1),
+        Stage("mnist_spin", "paper", 3),
+        Stage("mnist_bit", "paper", 3),
+    ]
+    first = stages.index(order[0])
+    assert list(stages[first : first + len(order)]) == order
+    before = {stage.spec for stage in stages[: first + 1] if stage.part == "paper"}
+    assert before == set(paper_specs())
+    assert all(stage.part == "paper" for stage in stages if stage.spec == "mnist_spin" and stage.trials == 2)
+
+
 def test_plans_can_be_shortened():
     stages = (Stage("toy_spin", "paper"), Stage("toy_spin", "rivals", 2))
     assert shorten(stages, trials=5, quick=False) == (stages[0]._replace(trials=5), stages[1])

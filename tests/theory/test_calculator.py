@@ -102,6 +102,7 @@ GROUPS = {
     "formula": [["spin", "bit", 784, 500, -5.0], ["spin", "bit", 784, 500, 2.1], ["spin", "bit", 1, 21, 0.0]],
     "snippets": [[*pair, 30, 20, -1.5] for pair in PAIRS],
     "further": FURTHER,
+    "labels": [["categorical(4)", "bit", 30, 20, -1.5]],
 }
 
 
@@ -360,6 +361,44 @@ def test_page_shows_the_result(browse):
 
 @needs_chromium
 @pytest.mark.parametrize(
+    ("given", "units", "words"),
+    [
+        ("visible=categorical&q=21&hidden=bit", ("categorical(21)", "bit"), ""),
+        ("visible=categorical&q=21&hidden=spin", ("categorical(21)", "spin"), "for more than four states"),
+        ("visible=spin&hidden=relu", ("spin", "relu"), "the stability edge"),
+        ("visible=spin&hidden=gaussian", ("spin", "gaussian"), ""),
+    ],
+)
+def test_page_shows_further_units(browse, given, units, words):
+    page = browse(f"n=31&m=100&{given}")
+    sigma = pm.weight_std(31, 100, visible=units[0], hidden=units[1])
+    assert float(text_of(page, "sigma")) == pytest.approx(sigma, rel=1e-5)
+    assert words in text_of(page, "notes")
+    assert is_hidden(page, "problem")
+    assert is_hidden(page, "q-field") == (units[0] == "spin")
+    assert f'visible="{units[0]}", hidden="{units[1]}"' in text_of(page, "code")
+    assert "NaN" not in text_of(page, "result") + text_of(page, "scales")
+
+
+@needs_chromium
+def test_fewer_relu_units_than_visible_ones_are_warned_of(browse):
+    page = browse("n=100&m=31&visible=bit&hidden=relu")
+    assert "single ReLU units grow without bound" in text_of(page, "notes")
+    assert float(text_of(page, "sigma")) == pytest.approx(0.2, rel=1e-5)  # 2/sqrt(n)
+
+
+@needs_chromium
+@pytest.mark.parametrize("q", ["1", "2.5", "1001", "", "x"])
+def test_bad_numbers_of_states_are_explained_in_their_place(browse, q):
+    page = browse(f"visible=categorical&q={q}")
+    assert text_of(page, "q-error") != ""
+    assert re.search(r'<input id="q"[^>]*aria-invalid="true"', page)
+    assert is_hidden(page, "answer")
+    assert not is_hidden(page, "problem")
+
+
+@needs_chromium
+@pytest.mark.parametrize(
     ("given", "messages"),
     [
         (
@@ -452,6 +491,20 @@ def test_snippets_of_numpy_and_the_package_give_one_machine(snippets):
     rbm = run_snippet(codes["paramagnet"])["rbm"]
     np.testing.assert_allclose(rbm.weights, expected.weights, rtol=1e-8)
     assert (str(rbm.visible), str(rbm.hidden), rbm.hidden_bias[0]) == ("spin", "bit", -1.5)
+
+
+@needs_chromium
+def test_snippets_of_labels_are_in_the_zero_sum_gauge(calculate):
+    (answer,) = calculate("chromium", "labels")
+    plain = run_snippet(answer["snippets"]["NumPy"])
+    rbm = run_snippet(answer["snippets"]["paramagnet"])["rbm"]
+    np.testing.assert_allclose(plain["weights"], rbm.weights, rtol=1e-7, atol=1e-12)
+    assert np.abs(rbm.weights_by_state.sum(axis=1)).max() < 1e-14
+    assert plain["visible_bias"].shape == (120,)
+    for library, module in (("PyTorch", "torch"), ("JAX", "jax")):
+        pytest.importorskip(module)
+        weights = np.asarray(run_snippet(answer["snippets"][library])["weights"])
+        assert np.abs(weights.reshape(30, 4, 20).sum(axis=1)).max() < 1e-5
 
 
 @needs_chromium

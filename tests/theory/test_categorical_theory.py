@@ -194,3 +194,25 @@ def test_schemes_take_categorical_units():
     assert ours.to_critical == pytest.approx(1.0, abs=1e-12)
     assert ours.phase == "critical"
     assert reports["xavier"].phase == "paramagnet"
+
+
+def test_weight_std_takes_frequencies_of_sites():
+    shares = np.random.default_rng(1).dirichlet(2.0 * np.ones(5), 4)
+    sites = T.Biases.of_frequencies(shares)
+    machine = {"visible": "categorical(5)", "hidden": "bit"}
+    found = pm.weight_std(31, 100, visible_bias=sites, **machine)
+    wanted = T.find_beta_max(100 / 31, b=sites, **machine)
+    assert wanted.status == "maximum"
+    assert found == pytest.approx(wanted.beta / math.sqrt(131), rel=1e-14)
+    even = T.Biases(np.zeros((2, 5)))
+    assert pm.weight_std(31, 100, visible_bias=even, **machine) == pytest.approx(
+        pm.weight_std(31, 100, **machine), rel=1e-10
+    )
+    spins = pm.weight_std(20, 30, visible_bias=pm.Biases([0.5, -1.0]))
+    assert spins == pm.scheme_std("layer-correlation", 20, 30, visible_bias=pm.Biases([0.5, -1.0]))
+    with pytest.raises(ValueError, match=r"`visible_bias` must be 0 or `Biases` for categorical\(5\) units"):
+        pm.weight_std(31, 100, visible_bias=0.5, **machine)
+    with pytest.raises(ValueError, match=r"`hidden_bias` must hold biases of bit units, a sequence"):
+        pm.weight_std(31, 100, hidden_bias=even, **machine)
+    with pytest.raises(ValueError, match="`visible_bias` must"):
+        pm.weight_std(31, 100, visible_bias="data", **machine)

@@ -56,7 +56,8 @@ function judgeResult({ n, m, c, visible, hidden }, { beta, status, rival }) {
   if (status === "edge (continuous)") {
     remark(
       "No maximum: σ is the stability edge, where the disordered state of the centred machine ends" +
-        (Units.stateCount(visible) > 4 ? "; for more than four states the transition may come before it." : "."),
+        (Units.stateCount(visible) > 4 ? "; for more than four states the transition may come before it." : ".") +
+        ' In paramagnet scheme="centred" makes such a start from data.',
     );
   }
   if (status === "edge (condensation)") {
@@ -68,6 +69,8 @@ function judgeResult({ n, m, c, visible, hidden }, { beta, status, rival }) {
     else remark(`${UNIT_NOTES.exchanged} ${UNIT_NOTES.way}`);
   } else if (visible === "spin" && hidden === "spin") {
     remark(status === "transition" ? UNIT_NOTES.transition : UNIT_NOTES.spins);
+  } else if (status === "transition") {
+    remark("Gaussian units and no bias: σ is the spin-glass transition, in closed form, where the correlation diverges.");
   }
   if (Math.min(n, m) < 20 && !(status in NO_MAXIMUM)) {
     remark(

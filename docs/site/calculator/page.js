@@ -93,7 +93,7 @@
     field("alpha").textContent = digits(inputs.m / inputs.n, 6);
     const [from, to] = wideEnough(state);
     field("range-row").hidden = !(from < to) || result.status === "transition";
-    field("range").textContent = `σ from ${digits(from, 3)} to ${digits(to, 3)}`;
+    field("range").textContent = from < to ? `σ from ${digits(from, 3)} to ${digits(to, 3)}` : "";
   }
 
   function showCode() {
@@ -156,10 +156,11 @@
       (units && units !== pair(inputs) ? ` (${units})` : "");
     const rows = groups.map((group) => ({ ...group, kind: "rival" }));
     const ours = { letter: "★", sigma, ratio: 1, height: 1, kind: "ours", members: [{ name: "σ of this page" }] };
+    if (result.status.startsWith("edge") && !transition) ours.edge = true; // no correlation to compare
     if (usable) rows.push(ours);
     rows.sort((x, y) => (usable ? x.ratio - y.ratio : x.sigma - y.sigma));
     field("scales").replaceChildren(
-      ...rows.map(({ letter, sigma: scale, ratio, height, phased, units, kind, members }) => {
+      ...rows.map(({ letter, sigma: scale, ratio, height, phased, edge, units, kind, members }) => {
         const row = document.createElement("tr");
         row.className = kind;
         const cell = (name, content) => {
@@ -175,7 +176,7 @@
         cell("th", [members.map(named).join(", ")]).scope = "row";
         cell("td", [digits(scale, 4)]);
         cell("td", [Number.isFinite(ratio) ? digits(ratio, 3) : "–"]);
-        cell("td", [phased || (transition && !units) ? phase(ratio) : usable || units ? share(height) : "–"]);
+        cell("td", [edge ? "edge" : phased || (transition && !units) ? phase(ratio) : usable || units ? share(height) : "–"]);
         return row;
       }),
     );

@@ -8,6 +8,15 @@ const SNIPPETS = (() => {
     `visible_bias = ${library}.zeros(${rows({ n, visible })})\n` +
     (c === 0 ? `hidden_bias = ${library}.zeros(${m})` : `hidden_bias = ${library}.full((${m},), ${float(c)})`);
 
+  /* Labels: the mean over the states of a site is dropped; left in, it would be a random bias of every hidden unit. */
+  function gauge({ n, m, visible }, mean) {
+    const q = Units.stateCount(visible);
+    if (!q) return "";
+    return `
+by_state = weights.reshape(${n}, ${q}, ${m})  # row i * ${q} + a: state a of site i
+weights = (by_state - ${mean}).reshape(${n * q}, ${m})  # zero-sum gauge`;
+  }
+
   function forPackage({ n, m, c, visible, hidden }) {
     return `import paramagnet as pm
 
@@ -21,20 +30,20 @@ rbm = pm.initialize(
   const forNumpy = (inputs, sigma) => `import numpy as np
 
 rng = np.random.default_rng(0)
-weights = rng.normal(0.0, ${sigma}, size=(${rows(inputs)}, ${inputs.m}))
+weights = rng.normal(0.0, ${sigma}, size=(${rows(inputs)}, ${inputs.m}))${gauge(inputs, "by_state.mean(axis=1, keepdims=True)")}
 ${biases(inputs, "np")}`;
 
   const forTorch = (inputs, sigma) => `import torch
 
 weights = torch.empty(${rows(inputs)}, ${inputs.m})
-torch.nn.init.normal_(weights, std=${sigma})
+torch.nn.init.normal_(weights, std=${sigma})${gauge(inputs, "by_state.mean(dim=1, keepdim=True)")}
 ${biases(inputs, "torch")}`;
 
   const forJax = (inputs, sigma) => `import jax
 import jax.numpy as jnp
 
 key = jax.random.key(0)
-weights = ${sigma} * jax.random.normal(key, (${rows(inputs)}, ${inputs.m}))
+weights = ${sigma} * jax.random.normal(key, (${rows(inputs)}, ${inputs.m}))${gauge(inputs, "by_state.mean(axis=1, keepdims=True)")}
 ${biases(inputs, "jnp")}`;
 
   /* BernoulliRBM has bits in both layers. With v = 2x - 1 for spins v and bits x the same machine has the

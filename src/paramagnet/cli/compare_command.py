@@ -36,22 +36,25 @@ _NOT_KEPT = "interrupted: the runs are lost; with `--out FOLDER` they are kept, 
 def compare(
     data: DataArgument,
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+        int | None, typer.Option(help="Number of hidden units; chosen with a stated reason if not given.")
     ] = None,
     visible: Annotated[str, typer.Option(help="Visible units: spin or bit.")] = "spin",
     hidden: Annotated[str, typer.Option(help="Hidden units: bit or spin.")] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     gain: Annotated[
-        list[float] | None, typer.Option(help="Factor on beta_max; repeat for more. Else 1/4 to 4.")
+        list[float] | None,
+        typer.Option(help="Factor on beta_max; repeat it for several. 1/4 to 4 if not given."),
     ] = None,
     scheme: Annotated[
-        list[str] | None, typer.Option(help="Another scheme; repeat for more. Else all of them.")
+        list[str] | None, typer.Option(help="A scheme to compare; repeat it for several. All if not given.")
     ] = None,
     epochs: Annotated[int, typer.Option(help="How many times to go through the data.")] = 100,
     trials: Annotated[int, typer.Option(help="How often to train from each start.")] = 5,
     learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
-    centred: Annotated[bool, typer.Option("--centred", help="Learn around the means of the units.")] = False,
+    centred: Annotated[
+        bool, typer.Option("--centred", help="Centred learning, around the means of the units.")
+    ] = False,
     held_out: Annotated[float, typer.Option(help="Share of the points to measure on, not to learn.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     jobs: Annotated[int, typer.Option(help="Processes, one run each.")] = 1,
@@ -104,13 +107,13 @@ def compare(
         )
     for failure in comparison.failures:
         say(f"failed: {failure}", err=True)
-    _print_table(comparison)
+    _print_table(comparison, data.name)
     say(comparison.recommendation)
     if out is not None:
         _write(comparison, out)
 
 
-def _print_table(comparison: InitializationComparison) -> None:
+def _print_table(comparison: InitializationComparison, name: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -118,7 +121,7 @@ def _print_table(comparison: InitializationComparison) -> None:
 
     setting = comparison.setting
     table = Table(
-        title=f"{escape(setting.dataset)}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
+        title=f"{escape(name)}: {setting.n_visible} {setting.visible} and {setting.n_hidden} "
         f"{setting.hidden} units, c = {setting.c:g}, after {comparison.epoch} epochs",
         caption=f"Nats per point, standard deviation over trials; {comparison.gradient}.\n"
         "behind: the best minus this one over the same trials, with its standard error;\n"

@@ -20,7 +20,9 @@ def curve(
     hidden_bias: Annotated[
         list[float] | None, typer.Option(help="Hidden bias; repeat for more. Bit units only.")
     ] = None,
-    beta_stop: Annotated[float, typer.Option(help="Where the beta axis ends; 0: beyond the maxima.")] = 0.0,
+    beta_stop: Annotated[
+        float, typer.Option(help="End of the beta axis; 0 chooses one beyond the maxima.")
+    ] = 0.0,
 ) -> None:
     """Draw |chi_vh| against beta for several alpha and hidden biases, with the maxima marked.
 

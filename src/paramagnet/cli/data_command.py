@@ -20,7 +20,10 @@ from paramagnet.cli.data_tables import (
 )
 from paramagnet.cli.flags import FlagGroup
 from paramagnet.cli.points_file import Header
+from paramagnet.cli.sequence_points import is_sequence_file
+from paramagnet.cli.sequence_text import print_alignment
 from paramagnet.cli.table_options import (
+    AlphabetOption,
     CategoriesOption,
     ColumnsOption,
     DropOption,
@@ -88,11 +91,14 @@ def info(
     header: Header = None,
     seed: Seed = None,
     data_dir: DataDir = None,
+    alphabet: AlphabetOption = None,
     full: Annotated[bool, typer.Option("--full", help="List all columns of a wide table.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw feature means and, of images, samples.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what is in a data set: points, values, gaps, constant columns, duplicates, classes.
+
+    Of sequences (.fa, .fasta, .txt) the alphabet, the sites and the effective number of sequences are shown.
 
     Of a table (.csv, .parquet, .arff) the columns are listed, each with its type, missing cells and different
     values, and the command that learns it.
@@ -107,6 +113,11 @@ def info(
 
     if plot is not None:
         check_figure_path(plot)
+    if is_sequence_file(Path(name)):
+        if binarize is not None or points is not None or per is not None:
+            raise ValueError(f"`--binarize`, `--points` and `--per` are for numbers, got sequences: {name}.")
+        print_alignment(Path(name), alphabet, plot=plot, as_json=as_json)
+        return
     if plot is None and binarize is None and points is None and is_table(name):
         print_columns(
             Path(name), _label_of(name, label, no_label, header), header, full=full, as_json=as_json

@@ -127,7 +127,7 @@ def _print_advice(
     drop, gaps = suggest_options(table)
     words = ["paramagnet", "train", str(path), *(["--drop", ",".join(drop)] if drop else [])]
     words += ["--missing", "mode"] if gaps else []
-    words += ["--held-out", "0.2", "--out", f"{path.stem}.safetensors"]
+    words += ["--held-out", "0.2", "--learning-rate", "0.01", "--out", f"{path.stem}.safetensors"]
     say(f"learn it: {shlex.join(words)}")
 
 
@@ -175,7 +175,7 @@ def binarize_table(
         states = preparation.apply(source, header=options.header, missing=options.missing)
     else:
         points = load_training(source, units, options, None, None)
-        assert points.preparation is not None
+        assert isinstance(points.preparation, Preparation)
         preparation, states = points.preparation, points.states
     small = states.astype(np.int8) if preparation.units.values is not None else states
     if out.suffix.lower() == ".csv":

@@ -10,10 +10,13 @@ import typer
 
 from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import Header, read_points
+from paramagnet.cli.points_source import read_machine_notes
+from paramagnet.cli.sequence_points import is_sequence_file, read_machine_sequences
 
 if TYPE_CHECKING:
     from paramagnet.learning.diagnosis import Diagnosis
     from paramagnet.rbm import RBM
+    from paramagnet.units import FloatArray
 
 
 def diagnose(
@@ -21,7 +24,8 @@ def diagnose(
         Path, typer.Argument(help="The machine, or a checkpoint (.checkpoint.safetensors) with its chains.")
     ],
     data: Annotated[
-        Path, typer.Argument(help="The training points: .npy, .npz, .csv, .parquet, .arff or idx.")
+        Path,
+        typer.Argument(help="The training points: .npy, .npz, .csv, .parquet, .arff, idx or .fa."),
     ],
     validation: Annotated[Path | None, typer.Option(help="Points that were held out.")] = None,
     chains: Annotated[int, typer.Option(help="Number of chains, unless a checkpoint has them.")] = 1000,
@@ -48,8 +52,8 @@ def diagnose(
         check_figure_path(figure)
         writable_target(figure)
     rbm, states = _load(machine)
-    points = read_points(data, rbm.visible.name, header)
-    held_out = None if validation is None else read_points(validation, rbm.visible.name, header)
+    points = _read(data, machine, rbm, header)
+    held_out = None if validation is None else _read(validation, machine, rbm, header)
     with interruptible(lambda: AGAIN):
         with Bar("Gibbs sweeps") as bar:
             found = look(
@@ -82,6 +86,14 @@ def _load(path: Path) -> tuple[RBM, Any]:
         return RBM.load(path), None
     state = load_checkpoint(path)
     return state.rbm, getattr(state.gradient_state, "chains", state.chains)  # tempering has its own, too
+
+
+def _read(data: Path, machine: Path, rbm: RBM, header: bool | None) -> FloatArray:
+    """The points of a file; sequences with the letters that the machine's file keeps."""
+    if not is_sequence_file(data):
+        return read_points(data, rbm.visible.name, header)
+    preparation = None if ".checkpoint" in machine.suffixes else read_machine_notes(machine)[0]
+    return read_machine_sequences(data, preparation, rbm.visible.name).data.astype("float64")
 
 
 def _print(found: Diagnosis) -> None:

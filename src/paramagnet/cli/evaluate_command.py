@@ -52,15 +52,17 @@ def evaluate(
     It is printed with two errors: that of a mean over these points, and that of ln Z. ln Z is exact where
     that takes at most ten minutes; else it is estimated by mAIS.
 
-    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales.
+    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales; of
+    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these.
     """
     import numpy as np
 
     from paramagnet.cli.console import say
-    from paramagnet.cli.independent_level import independent_level
-    from paramagnet.cli.number_text import show_likelihood
+    from paramagnet.data.preparation import Preparation
+    from paramagnet.estimates import show_likelihood
     from paramagnet.exact.cost import SECONDS_ALLOWED
     from paramagnet.learning.evaluation import LogZ
+    from paramagnet.learning.independent import level_of, level_of_means
     from paramagnet.learning.likelihood import log_likelihood
     from paramagnet.rbm import RBM
 
@@ -70,24 +72,28 @@ def evaluate(
     source = load_measured(data, model, rbm.visible.name, options, held_out)
     points = source.states
     log_z, method, why = find_log_z(rbm, policy, seed)
-    estimate = log_likelihood(rbm, points, log_partition=log_z)
-    spread = -rbm.free_energy(points)
-    error = float(np.std(spread, ddof=1) / np.sqrt(len(points))) if len(points) > 1 else float("inf")
-    level = independent_level(points, rbm.visible, source.preparation)
+    estimate = log_likelihood(rbm, points, log_partition=log_z, sample_weight=source.weights)
+    trained = source.preparation is not None  # the file of the machine holds the means of the rows it learned
+    if source.preparation is None:
+        level = level_of(rbm.visible, points, points, source.weights, source.weights)
+    else:
+        level = level_of_means(rbm.visible, np.array(source.preparation.means), points, source.weights)
     if as_json:
         record = _record(estimate, log_z, method, why, len(points))
-        record["points_error"] = error if error < float("inf") else None
-        record["independent"] = level[0]
+        record["points_error"] = estimate.points_error if len(points) > 1 else None
+        record["independent"] = level
         typer.echo(json.dumps(record, allow_nan=False))
     else:
-        text = show_likelihood(estimate.value, error, len(points), estimate.error)
+        errors = estimate.points_error, estimate.n_points, estimate.error
+        text = show_likelihood(estimate.value, *errors)  # whether to trust it is said below
         say(f"log-likelihood: {text}, nats per point")
-        if source.preparation is not None and rbm.visible.values is None:
+        if isinstance(source.preparation, Preparation) and rbm.visible.values is None:
             shift = source.preparation.log_scale
             say(f"  of the standardized columns; in your own units {estimate.value - shift:.2f}")
-        gain = estimate.value - level[0]
+        gain = estimate.value - level
         place = f"{abs(gain):.2f} {'above' if gain >= 0.0 else 'below'}"
-        say(f"independent units: {level[0]:.2f} ({level[1]}); the machine is {place}")
+        whose = "the training rows" if trained else "these points"
+        say(f"independent units: {level:.2f} (means of {whose}); the machine is {place}")
         trusted = "yes" if estimate.trusted else "NO"
         how = f"{method}: {samples} samples, {temperatures} temperatures, {log_z.n_effective:.3g} effective"
         say(f"ln Z: {show_estimate(log_z)} ({'exact' if method == 'exact' else how}); trusted: {trusted}")
@@ -114,7 +120,7 @@ def find_log_z(rbm: RBM, policy: LogZ, seed: int | None) -> tuple[Estimate, str,
 
 def show_estimate(estimate: Estimate) -> str:
     """The value, with its error if it has one and as many digits as that allows."""
-    from paramagnet.cli.number_text import decimals_of
+    from paramagnet.estimates import decimals_of
 
     if not estimate.error > 0.0:
         return f"{estimate.value:.6f}"

@@ -61,7 +61,7 @@ class FlagGroup(TyperGroup):
         except (ValueError, OSError, ArithmeticError, RuntimeError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             if len(error.args) >= 1 and isinstance(error.args[0], str) and command is not None:
-                error.args = (name_flags(error.args[0], _flags_of(command)), *error.args[1:])
+                error.args = (name_flags(error.args[0], flags_of(command)), *error.args[1:])
             raise
 
 
@@ -78,7 +78,7 @@ def _join_lines(text: str | None) -> str | None:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def _flags_of(command: Any) -> dict[str, str]:
+def flags_of(command: Any) -> dict[str, str]:
     """How each parameter of a command is written: ``--n-samples``, ``DATA``; of one that can be denied also
     ``--no-header``, as ``header=False``.
     """

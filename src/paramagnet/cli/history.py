@@ -17,16 +17,24 @@ if TYPE_CHECKING:
     from paramagnet.learning.state import Record
     from paramagnet.units import FloatArray, Unit
 
+    Weighted = tuple[FloatArray, FloatArray | None]  # points, and their weights if they have some
+
 _MOST_ROWS = 12
 
 
-def print_level(points: FloatArray, visible: Unit, held_out: FloatArray | None) -> None:
+def print_level(
+    points: FloatArray,
+    visible: Unit,
+    held_out: FloatArray | None,
+    weights: FloatArray | None = None,
+    held_out_weights: FloatArray | None = None,
+) -> None:
     """Say what independent units reach, so that nobody ends below it unaware."""
     from paramagnet.learning.independent import level_of
 
-    line = f"independent units: {level_of(visible, points, points):.4f} nats per point"
+    line = f"independent units: {level_of(visible, points, points, weights, weights):.4f} nats per point"
     if held_out is not None and held_out.shape[1] == points.shape[1]:
-        line += f", validation {level_of(visible, points, held_out):.4f}"
+        line += f", validation {level_of(visible, points, held_out, weights, held_out_weights):.4f}"
     say(line, err=True)
 
 
@@ -62,19 +70,23 @@ def show_value(record: Record, digits: int = 4) -> str:
     return f"{record.log_likelihood:.{digits}f}{error}"
 
 
-def print_history(result: TrainResult) -> None:
-    """A table of the measured epochs, not more than a screen of them, and a line about the last one."""
+def print_history(result: TrainResult, learned: Weighted, held_out: Weighted | None) -> None:
+    """A table of the measured epochs, not more than a screen of them, and a line about the last one with the
+    errors of ln Z and of a mean over the points.
+    """
     records = result.state.records
     if not records:
         typer.echo(f"trained for {result.state.epoch} epochs")
         return
     _print_table(records)
     last = records[-1]
-    how = " (mAIS)" if last.error > 0.0 else ""
-    line = f"log-likelihood after {last.epoch} epochs: {show_value(last)}{how} nats per point"
-    if math.isfinite(last.validation):
-        line += f", validation {last.validation:.4f}"
-    say(f"{line} ({result.state.seconds:.1f} s)")
+    how = " by mAIS" if last.error > 0.0 else ""
+    line = (
+        f"log-likelihood after {last.epoch} epochs: {_with_errors(result, last.log_likelihood, learned)}{how}"
+    )
+    if held_out is not None and math.isfinite(last.validation):
+        line += f"; validation {_with_errors(result, last.validation, held_out)}"
+    say(f"{line}; nats per point ({result.state.seconds:.1f} s)")
     doubtful = [str(record.epoch) for record in records if not record.trusted]
     if doubtful:
         say(
@@ -82,6 +94,19 @@ def print_history(result: TrainResult) -> None:
             "`paramagnet evaluate` takes more `--temperatures` and `--samples`.",
             err=True,
         )
+
+
+def _with_errors(result: TrainResult, value: float, measured: Weighted) -> str:
+    from paramagnet.estimates import show_likelihood
+    from paramagnet.learning.likelihood import average, error_of_mean, free_energies, weigh_points
+
+    last = result.state.records[-1]
+    if last.epoch != result.state.epoch:  # the machine of the last measurement is gone, so is its spread
+        return f"{value:.4f}" + (f" +- {last.error:.2g} (ln Z)" if last.error > 0.0 else "")
+    points, weights = weigh_points(*measured, "weights")
+    energies = free_energies(result.state.rbm, points)
+    error = error_of_mean(energies, average(energies, weights), weights)
+    return show_likelihood(value, error, len(points), last.error)
 
 
 def _print_table(records: tuple[Record, ...]) -> None:

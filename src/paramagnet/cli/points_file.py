@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from paramagnet.units import FloatArray
 
 Header = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether a .csv has a header; else found out.")
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether a .csv has a header; detected if not given."),
 ]
 DataArgument = Annotated[
     Path,
     typer.Argument(
-        help="A point per row: .csv, .npy, .npz, .parquet, .arff or idx; or a name of `data list`."
+        help="A point per row: .csv, .npy, .npz, .parquet, .arff or idx; or sequences: .fa, .fasta or .txt; "
+        "or a name of `data list`."
     ),
 ]
 
@@ -70,6 +72,8 @@ def as_levels(points: FloatArray, path: Path, units: str) -> FloatArray:
     unit = find_unit(units, "visible")
     if unit.values is None or unit.is_value(points[~np.isnan(points)]).all():
         return points
+    if unit.width > 1:
+        unit.require_values(points[~np.isnan(points)], str(path))  # raises the error
     low, high = as_binary(unit, "visible").levels
     found = np.unique(points[~np.isnan(points)])
     for other in ("bit", "spin"):

@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from paramagnet.cli.console import say
 from paramagnet.cli.points_file import read_points
+from paramagnet.cli.sequence_points import (
+    is_sequence_file,
+    prepare_sequences,
+    read_machine_sequences,
+    read_sequences,
+    read_training_sequences,
+    refuse_sequence_options,
+    unnamed,
+)
 from paramagnet.cli.table_options import TableOptions, label_words, plain_warnings
 
 if TYPE_CHECKING:
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
 
     from paramagnet.data.columns import Columns
     from paramagnet.data.preparation import Preparation
+    from paramagnet.data.sequence_preparation import SequencePreparation
     from paramagnet.units import FloatArray
 
 _TABLES = (".csv", ".arff", ".parquet")
@@ -30,17 +40,21 @@ class Points:
     """Points to learn or to measure on.
 
     ``rows`` are their places in the source, counted from 0; ``n_rows`` is the number of rows there.
-    ``held_out`` are points that were set aside. ``note`` says where the points come from, for the file of the
-    machine.
+    ``held_out`` are points that were set aside. ``weights`` and ``held_out_weights`` are how often each of
+    them counts, where the source says so; ``names`` are those of sequences. ``note`` says where the points
+    come from, for the file of the machine.
     """
 
     states: FloatArray
     rows: npt.NDArray[np.intp]
     n_rows: int
     visible: str
-    preparation: Preparation | None = None
+    preparation: Preparation | SequencePreparation | None = None
     held_out: FloatArray | None = None
     note: dict[str, Any] = field(default_factory=dict)
+    weights: FloatArray | None = None
+    held_out_weights: FloatArray | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def notes(self) -> dict[str, str]:
@@ -62,6 +76,9 @@ def load_training(
 
     if share is not None and not 0.0 < share < 1.0:
         raise ValueError(f"`--held-out` must be a share between 0 and 1, for example 0.2, got {share:g}.")
+    if is_sequence_file(data):
+        return _load_training_sequences(data, visible, options, share, seed)
+    refuse_sequence_options(options)
     kept = options.numbers_rule == KEPT
     units = visible or ("gaussian" if kept else "spin")
     values = find_unit(units, "--visible").values
@@ -87,9 +104,35 @@ def load_training(
     return Points(states, np.asarray(rows), n_rows, units, preparation, held_out, note)
 
 
+def _load_training_sequences(
+    data: Path, visible: str | None, options: TableOptions, share: float | None, seed: int | None
+) -> Points:
+    """Sequences to learn from; frequencies of letters are those of the rows that are not held out."""
+    alignment = read_training_sequences(data, visible, options)
+    rows, others = _split(len(alignment), share, seed)
+    learned, rest = alignment.select(rows), alignment.select(others)
+    note = {} if share is None else {"n_rows": len(alignment), "share": share, "seed": seed or 0}
+    return Points(
+        learned.data.astype("float64"),
+        rows,
+        len(alignment),
+        alignment.units.name if unnamed(visible) else str(visible),
+        prepare_sequences(learned, options),
+        rest.data.astype("float64") if others.size else None,
+        note,
+        learned.counts,
+        rest.counts if others.size else None,
+        learned.names,
+    )
+
+
 def load_validation(data: Path, source: Points, options: TableOptions) -> FloatArray:
     """Points of another file, made as those of the training."""
-    if source.preparation is not None and _is_table(data, options):
+    from paramagnet.data.preparation import Preparation
+
+    if is_sequence_file(data):
+        return read_machine_sequences(data, source.preparation, source.visible).data.astype("float64")
+    if isinstance(source.preparation, Preparation) and _is_table(data, options):
         table = _read_table(data, options, source.preparation.column_names)
         return source.preparation.encode(table, options.missing)[0]
     return read_any(data, source.visible, options, "--validation")
@@ -110,6 +153,10 @@ def as_comparable(data: Path, visible: str, options: TableOptions, folder: Path)
 
     if str(data) not in SOURCES and not data.exists():
         raise ValueError(unknown_source(data))
+    if is_sequence_file(data):
+        raise ValueError(
+            f"`DATA` must have two values per feature for comparisons, got a file of sequences: {data}."
+        )
     if options.numbers_rule == KEPT:
         raise ValueError("`--numbers gaussian` is not for comparisons, which take two-valued visible units.")
     if str(data) in SOURCES:
@@ -130,9 +177,18 @@ def load_measured(
     """The points to measure a machine on, made as in its training; with ``held_out`` those it set aside."""
     import numpy as np
 
+    from paramagnet.data.preparation import Preparation
+
     preparation, note = read_machine_notes(model)
     rows: npt.NDArray[np.intp] | None = None
-    if preparation is not None and _is_table(data, options):
+    if is_sequence_file(data):
+        alignment = read_machine_sequences(data, preparation, units)
+        n_rows = len(alignment)
+        rows = _held_out_rows(note, n_rows, data) if held_out else np.arange(n_rows)
+        chosen = alignment.select(rows)
+        states = chosen.data.astype(np.float64)
+        return Points(states, rows, n_rows, units, preparation, weights=chosen.counts, names=chosen.names)
+    if isinstance(preparation, Preparation) and _is_table(data, options):
         settled = {"--columns": options.columns, "--drop": options.drop, "--numbers": options.numbers}
         for flag, value in settled.items():
             if value is not None:
@@ -173,6 +229,8 @@ def read_any(data: Path, units: str, options: TableOptions, argument: str = "DAT
         return dataset.data
     if not data.exists():
         raise ValueError(unknown_source(data, argument))
+    if is_sequence_file(data):
+        return read_sequences(data, units).data.astype("float64")
     if options.given and _is_table(data, options):
         with plain_warnings():
             preparation = _fit(_read_table(data, options), options, units)
@@ -180,9 +238,11 @@ def read_any(data: Path, units: str, options: TableOptions, argument: str = "DAT
     return read_points(data, units, options.header)
 
 
-def read_machine_notes(model: Path) -> tuple[Preparation | None, dict[str, Any]]:
+def read_machine_notes(
+    model: Path,
+) -> tuple[Preparation | SequencePreparation | None, dict[str, Any]]:
     """The preparation that is kept in the file of a machine, and what is known of its training."""
-    from paramagnet.data.preparation import Preparation
+    from paramagnet.data.sequence_preparation import read_preparation
     from paramagnet.rbm import read_notes
 
     notes = read_notes(model)
@@ -191,7 +251,7 @@ def read_machine_notes(model: Path) -> tuple[Preparation | None, dict[str, Any]]
         note = json.loads(notes.get(_NOTE, "{}"))
     except ValueError:
         note = {}
-    return None if preparation is None else Preparation.from_json(preparation), note
+    return None if preparation is None else read_preparation(preparation), note
 
 
 def unknown_source(data: Path, argument: str = "DATA") -> str:

@@ -15,14 +15,17 @@ from paramagnet.cli.csv_output import write_columns
 from paramagnet.cli.interruptions import AGAIN, interruptible
 from paramagnet.cli.points_file import as_levels
 from paramagnet.cli.points_source import read_machine_notes
+from paramagnet.cli.sequence_points import is_sequence_file, read_clamped_sequences, read_machine_sequences
 
 if TYPE_CHECKING:
     from paramagnet.data.preparation import Preparation
+    from paramagnet.data.sequence_preparation import SequencePreparation
     from paramagnet.rbm import RBM
     from paramagnet.units import FloatArray
 
 _METHODS = ("auto", "exact", "gibbs", "tempering", "trajectory")
 _ARRAYS = (".npy", ".npz", ".csv")
+_SEQUENCES = (".fa", ".fasta")
 _SAMPLES, _COMPLETIONS = 100, 9  # unless told otherwise
 _MOST_IMAGES = 10_000
 
@@ -31,11 +34,14 @@ def sample(
     model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
     out: Annotated[
         Path,
-        typer.Option(help="Where to write them: .npy, .npz or .csv; .png, .svg or .pdf for images."),
+        typer.Option(
+            help="Where to write them: .npy, .npz or .csv; .fa or .fasta for sequences; .png, .svg or .pdf "
+            "for images."
+        ),
     ],
     n_samples: Annotated[
         int | None,
-        typer.Option(help="How many states to draw; 100 if not given. With --clamp, of each row; 9."),
+        typer.Option(help="States to draw; 100 if not given, with --clamp 9 for each row."),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, exact, gibbs, tempering or trajectory.")] = "auto",
     steps: Annotated[int, typer.Option(help="Gibbs sweeps, where samples are not exact.")] = 1000,
@@ -71,6 +77,9 @@ def sample(
     A machine that was trained on a table writes such a table to a .csv, with the same columns; a number that
     was cut at a threshold is the median of its side. --clamp takes such a table, too: missing cells are free.
 
+    A machine that was trained on sequences writes sequences to --out samples.fa. --clamp takes sequences,
+    too: sites with a letter that is not in the alphabet, such as X or ?, are free.
+
     --out samples.png draws them as images, if the visible units fill a square or with --shape.
 
     --clamp completes images: each row of the file is completed --n-samples times, by Gibbs sampling. In the
@@ -89,8 +98,8 @@ def sample(
     drawn = out.suffix.lower() in images
     if drawn:
         check_figure_path(out)
-    elif out.suffix.lower() not in _ARRAYS:
-        known = ", ".join((*_ARRAYS, *images))
+    elif out.suffix.lower() not in _ARRAYS + _SEQUENCES:
+        known = ", ".join((*_ARRAYS, *_SEQUENCES, *images))
         raise ValueError(f"`--out` must end in one of {known}, got {str(out)!r}.")
     writable_target(out)
     if not drawn and (shape is not None or columns is not None):
@@ -108,6 +117,15 @@ def sample(
             raise ValueError(f"`{flag}` needs `--method tempering`, got {method!r}.")
     rbm, n_threads = RBM.load(model), count_cores()
     preparation, _ = read_machine_notes(model)
+    from paramagnet.data.preparation import Preparation
+    from paramagnet.data.sequence_preparation import SequencePreparation
+
+    lettered = preparation if out.suffix.lower() in _SEQUENCES else None
+    if out.suffix.lower() in _SEQUENCES and not isinstance(lettered, SequencePreparation):
+        raise ValueError(
+            f"`--out` must be a file of numbers, for example samples.csv, got {str(out)!r}: the machine was "
+            "not trained on sequences, so its file has no alphabet."
+        )
     image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
     held = None if clamp is None else _read_clamp(clamp, rbm, preparation)
     n_samples = n_samples if n_samples is not None else _SAMPLES if held is None else _COMPLETIONS
@@ -125,11 +143,13 @@ def sample(
         else:
             fixed = None if held is None else np.repeat(held, n_samples, axis=0)
             count = n_samples if fixed is None else len(fixed)
-            options = {"path": scaled, "base": base, "trajectory": trajectory}
+            options = {"path": scaled, "base": base, "trajectory": trajectory, "preparation": preparation}
             drawn_states, how = _draw_states(rbm, count, method, steps, fixed, seed, options)
         if drawn:
             _draw(out, drawn_states, held, image_shape, columns)
-        elif preparation is not None and out.suffix.lower() == ".csv" and not states:
+        elif isinstance(lettered, SequencePreparation):
+            lettered.write(out, drawn_states)
+        elif isinstance(preparation, Preparation) and out.suffix.lower() == ".csv" and not states:
             write_columns(out, preparation, drawn_states)
         else:
             _write(
@@ -160,7 +180,7 @@ def _draw_states(
         with Bar("Gibbs sweeps") as bar:
             states = sample(rbm, n_samples, progress=bar.show, **common)
         return states, f"samples after {steps} Gibbs sweeps from random states"
-    base = None if options["base"] is None else _read_base(options["base"], rbm)
+    base = None if options["base"] is None else _read_base(options["base"], rbm, options["preparation"])
     files: list[Path] | None = options["trajectory"]
     machines = None if files is None else [_load_machine(file) for file in files]
     own = check_options(method, options["path"], base, machines, "auto", ACCEPTANCE)
@@ -218,15 +238,22 @@ def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
     return method != "gibbs" and seconds <= SECONDS_ALLOWED
 
 
-def _read_clamp(path: Path, rbm: RBM, preparation: Preparation | None) -> FloatArray:
-    if preparation is not None and path.suffix.lower() == ".csv":
+def _read_clamp(path: Path, rbm: RBM, preparation: Preparation | SequencePreparation | None) -> FloatArray:
+    from paramagnet.data.preparation import Preparation
+
+    letters = read_clamped_sequences(path, preparation)
+    if letters is not None:
+        return letters
+    if isinstance(preparation, Preparation) and path.suffix.lower() == ".csv":
         from paramagnet.data.columns import read_columns
 
         return preparation.encode_known(read_columns(path, None, preparation.column_names))
     return _read_states(path, rbm, "--clamp")
 
 
-def _read_base(path: Path, rbm: RBM) -> FloatArray:
+def _read_base(path: Path, rbm: RBM, preparation: Any) -> FloatArray:
+    if is_sequence_file(path):
+        return read_machine_sequences(path, preparation, rbm.visible.name).data.astype("float64")
     return _read_states(path, rbm, "--base")
 
 

@@ -29,7 +29,8 @@ def score(
     """Write the log-likelihood of each row of a table, in nats, to a .csv.
 
     The column `row` counts the rows of the table from 1, without the header; rows that are left out by
-    --missing drop are not there. A row with a low log-likelihood is unusual for the machine.
+    --missing drop are not there. A row with a low log-likelihood is unusual for the machine. Sequences have
+    their names beside.
     """
     from paramagnet._files import writable_target
     from paramagnet.cli.console import say
@@ -46,7 +47,9 @@ def score(
     source = load_measured(data, model, rbm.visible.name, options)
     log_z, _, _ = find_log_z(rbm, policy, seed)
     values = -rbm.free_energy(source.states) - log_z.value
-    write_csv(out, ("row", "log_likelihood"), zip(source.rows + 1, map(float, values), strict=True))
+    columns = {"row": source.rows + 1, "name": source.names, "log_likelihood": map(float, values)}
+    kept = {name: column for name, column in columns.items() if column is not None}
+    write_csv(out, tuple(kept), zip(*kept.values(), strict=True))
     error = f" (ln Z {show_estimate(log_z)}: one error for all rows)" if log_z.error > 0.0 else ""
     say(f"{len(values)} rows, mean {values.mean():.4f} nats{error}: {out}")
     if not log_z.trusted:

@@ -1,4 +1,4 @@
-"""Sizes and durations for users who gave none, with the reason."""
+"""The number of hidden units of a comparison for users who gave none, with the reason."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 
 _MOST_HIDDEN, _FEWEST_HIDDEN = 20, 2
 _TERMS = 2e7  # terms of an exact gradient, 2**n_hidden * n_visible, which take some hundredths of a second
-_UPDATES = 2000
-_FEWEST_EPOCHS, _MOST_EPOCHS = 10, 2000
 
 
 def suggest_hidden_units(n_visible: int) -> tuple[int, str]:
@@ -18,11 +16,3 @@ def suggest_hidden_units(n_visible: int) -> tuple[int, str]:
     if n_hidden < n_visible // 2:
         reason = "few enough for exact gradients and likelihoods"
     return n_hidden, f"--hidden-units {n_hidden}: {reason}"
-
-
-def suggest_epochs(n_points: int, batch_size: int | None) -> tuple[int, str]:
-    """A number of epochs, and why: enough for about two thousand updates."""
-    n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    epochs = min(_MOST_EPOCHS, max(_FEWEST_EPOCHS, _UPDATES // n_batches))
-    updates = epochs * n_batches
-    return epochs, f"--epochs {epochs}: {updates} updates of the weights, {n_batches} an epoch"

@@ -23,9 +23,11 @@ ColumnsOption = Annotated[
 DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas.")]
 LabelOption = Annotated[
     str | None,
-    typer.Option("--label", help="Columns of labels, left out: names, or numbers from 1 (-1: last)."),
+    typer.Option(
+        "--label", help="Columns of labels, which are left out: names, or numbers from 1 (-1: last)."
+    ),
 ]
-NoLabel = Annotated[bool, typer.Option("--no-label", help="All columns are data.")]
+NoLabel = Annotated[bool, typer.Option("--no-label", help="Learn all columns; take none for labels.")]
 MissingOption = Annotated[
     str | None,
     typer.Option(
@@ -39,7 +41,26 @@ NumbersOption = Annotated[
     ),
 ]
 CategoriesOption = Annotated[
-    int | None, typer.Option("--categories", help="The most values of a text column, a unit each; 20.")
+    int | None,
+    typer.Option(
+        "--categories",
+        help="Most different values of a text column, which get one unit each; 20 if not given.",
+    ),
+]
+
+AlphabetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--alphabet", help="Of sequences: protein, rna, dna or the letters, '-' the gap; else found out."
+    ),
+]
+UnknownOption = Annotated[
+    str | None,
+    typer.Option("--unknown-letters", help="Letters of sequences outside the alphabet: gap or error."),
+]
+InsertionsOption = Annotated[
+    str | None,
+    typer.Option("--insertions", help="Columns of sequences with '.' or small letters: drop or keep."),
 ]
 
 _FLAG = re.compile(r"`(drop|missing|numbers)='([^']*)'`")
@@ -57,6 +78,9 @@ class TableOptions:
     numbers: str | None = None
     categories: int | None = None
     header: bool | None = None
+    alphabet: str | None = None
+    unknown: str | None = None
+    insertions: str | None = None
 
     def __post_init__(self) -> None:
         if self.no_label and self.label is not None:

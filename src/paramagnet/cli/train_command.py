@@ -3,49 +3,53 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from paramagnet.cli.console import Bar, say
+from paramagnet.cli.console import say
 from paramagnet.cli.fields import (
     FieldCommand,
     given_settings,
-    make_gradient,
     make_optimizer,
     make_scheme,
     refuse_unused,
 )
+from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
     print_history,
     print_level,
     quiet_training,
-    show_value,
 )
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation
-from paramagnet.cli.suggestions import suggest_epochs, suggest_hidden_units
+from paramagnet.cli.recipes import choose_settings
+from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.table_options import (
+    AlphabetOption,
     CategoriesOption,
     ColumnsOption,
     DropOption,
+    InsertionsOption,
     LabelOption,
     MissingOption,
     NoLabel,
     NumbersOption,
     TableOptions,
+    UnknownOption,
 )
+from paramagnet.cli.training_run import TrainingBar, how_to_resume, kept_schedule, load_state, require_new
 
 if TYPE_CHECKING:
-    from paramagnet.learning.gradients.base import Gradient
     from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import TrainState
     from paramagnet.rbm import RBM
-    from paramagnet.units import Unit
+
+ESTIMATED = 10  # measurements of a run where ln Z is not summed
+ESTIMATED_CHAINS = 200  # of mAIS in each of them
 
 app = typer.Typer(add_completion=False)
 
@@ -56,10 +60,17 @@ def train(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, one is suggested and taken.")
+        int | None, typer.Option(help="Number of hidden units; if not given, that of the recipe.")
     ] = None,
+    recipe: Annotated[
+        str,
+        typer.Option(
+            help="What to do about all that is not given: recommended, or paper for the start and the "
+            "learning of the paper."
+        ),
+    ] = "recommended",
     epochs: Annotated[
-        int | None, typer.Option(help="How many times to go through the data; else about 2000 updates.")
+        int | None, typer.Option(help="How many times to go through the data; else those of the recipe.")
     ] = None,
     seconds: Annotated[
         float | None,
@@ -68,31 +79,40 @@ def train(
     visible: Annotated[
         str | None,
         typer.Option(
-            help="Visible units: spin (if not given), bit, gaussian, categorical(q), relu or drelu."
+            help="Visible units: spin, bit, gaussian, categorical(q), relu or drelu; if not given, spin, for "
+            "sequences categorical."
         ),
     ] = None,
     hidden: Annotated[
         str, typer.Option(help="Hidden units: bit, spin, gaussian, relu, drelu or categorical(q).")
     ] = "bit",
     visible_bias: Annotated[
-        str, typer.Option(help="Visible biases at the start: a number, or data for the mean of each column.")
-    ] = "0",
+        str | None,
+        typer.Option(
+            help="Visible biases at the start: a number, or data for the mean of each column. If not given, "
+            "data with the recommended start and with schemes that need data, else 0."
+        ),
+    ] = None,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[
-        str, typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours.")
-    ] = "layer-correlation",
+        str | None,
+        typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours."),
+    ] = None,
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
         str | None,
         typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Exact gradients, whatever they cost.")] = False,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Use exact gradients even where they are slow.")
+    ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
-        int | None, typer.Option(help="Chains; if not given, 1000 of pcd, 100 of tempering.")
+        int | None, typer.Option(help="Chains; if not given, those of the recipe, or of --gradient.")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Gibbs sweeps before an update; if not given, 40 of pcd, else 1.")
+        int | None,
+        typer.Option(help="Gibbs sweeps before an update; if not given, as with --chains."),
     ] = None,
     threads: Annotated[
         int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
@@ -100,40 +120,57 @@ def train(
     optimizer: Annotated[
         str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
     ] = "adam",
-    learning_rate: Annotated[float | None, typer.Option(help="Learning rate; if not given, 0.001.")] = None,
+    learning_rate: Annotated[
+        float | None, typer.Option(help="First learning rate; if not given, that of the recipe.")
+    ] = None,
     schedule: Annotated[
         str | None,
         typer.Option(
             help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
-            "'linear(end=0.0001)'. If neither it nor a rate is given, linear where gradients are sampled."
+            "'linear(end=0.0001)'. If not given, that of the recipe for adam: linear, or constant (paper)."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,
     weight_decay: Annotated[float, typer.Option(help="Weight decay.")] = 0.0,
-    l1: Annotated[float, typer.Option(help="Penalty on the sizes of the weights; makes zeros.")] = 0.0,
+    l1: Annotated[float, typer.Option(help="L1 penalty on the weights; sets small ones to zero.")] = 0.0,
     l1_group: Annotated[
-        float, typer.Option(help="The same, times the mean size of the weights of the hidden unit.")
+        float, typer.Option(help="Like --l1, times the mean size of the hidden unit's weights.")
     ] = 0.0,
     clip: Annotated[float | None, typer.Option(help="Largest norm of the gradient.")] = None,
     centred: Annotated[
-        bool,
+        bool | None,
         typer.Option(
-            "--centred", help="Learn around the means of the units; `--scheme centred` is a start that fits."
+            "--centred/--no-centred",
+            help="Learn around the means of the units; if not given, as the recipe says: yes, or no (paper).",
         ),
-    ] = False,
-    batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Points per update; if not given, those of the recipe.")
+    ] = None,
     evaluate_every: Annotated[
-        int | None, typer.Option(help="Epochs between two measurements; if not given, about fifty are made.")
+        int | None,
+        typer.Option(
+            help="Epochs between two measurements; if not given, about fifty are made, ten where ln Z is "
+            "estimated."
+        ),
     ] = None,
     evaluate_at: Annotated[
-        str | None, typer.Option(help="Epochs to measure at, for example 0,40,100; in place of the former.")
+        str | None,
+        typer.Option(help="Epochs to measure at, for example 0,40,100; instead of --evaluate-every."),
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     sample_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
     ] = None,
     validation_weight: Annotated[
-        Path | None, typer.Option(help="The same for the points of --validation.")
+        Path | None, typer.Option(help="Weights of the points of --validation.")
+    ] = None,
+    reweight: Annotated[
+        float | None,
+        typer.Option(
+            metavar="IDENTITY",
+            help="Weigh each sequence by 1 over the number of those with that share of equal sites: 0.8.",
+        ),
     ] = None,
     guard: Annotated[
         bool | None,
@@ -152,7 +189,9 @@ def train(
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option(help="Share of the rows to measure on, not to learn; `evaluate --held-out` knows them."),
+        typer.Option(
+            help="Share of the rows to measure on, not to learn; `evaluate --held-out` finds them again."
+        ),
     ] = None,
     columns: ColumnsOption = None,
     drop: DropOption = None,
@@ -161,6 +200,9 @@ def train(
     missing: MissingOption = None,
     numbers: NumbersOption = None,
     categories: CategoriesOption = None,
+    alphabet: AlphabetOption = None,
+    unknown_letters: UnknownOption = None,
+    insertions: InsertionsOption = None,
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
@@ -174,8 +216,12 @@ def train(
     A table of numbers, text and True/False becomes units column by column, and the machine's file keeps how;
     `paramagnet data info` shows the columns.
 
-    Gradients are exact where that takes no more than about a second each, else they come from persistent
-    chains.
+    What is not given is chosen from the size of the data, and said: hidden units, gradient, batches, learning
+    rate, epochs. --recipe paper takes the start and the learning of the paper in place of the recommended
+    ones.
+
+    Sequences (.fa, .fasta, .txt) become categorical units, a state for each letter; --reweight counts similar
+    ones less.
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
@@ -195,6 +241,7 @@ def train(
     from paramagnet.initializers import initialize
     from paramagnet.learning import training
     from paramagnet.learning.early_stopping import EarlyStopping
+    from paramagnet.learning.evaluation import LogZ
     from paramagnet.learning.loop import DivergenceError
     from paramagnet.plots import check_figure_path
     from paramagnet.units import find_unit
@@ -211,37 +258,77 @@ def train(
             raise ValueError(f"`--out` must not be the {name}, got {str(out)!r}.")
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
-        _require_new(out, checkpoint)
-    biases = _as_bias(visible_bias)
+        require_new(out, checkpoint)
+    sequences = is_sequence_file(data)
+    biases = None if visible_bias is None else _as_bias(visible_bias)
     if held_out is not None and validation is not None:
         raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
-    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    options = TableOptions(
+        columns,
+        drop,
+        label,
+        no_label,
+        missing,
+        numbers,
+        categories,
+        header,
+        alphabet,
+        unknown_letters,
+        insertions,
+    )
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
-    if hidden_units is None:
-        hidden_units, reason = suggest_hidden_units(points.shape[1])
-        say(reason, err=True)
-    if epochs is None and seconds is None:
-        epochs, reason = suggest_epochs(len(points), batch_size)
-        say(reason, err=True)
-    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
-    of_points = read_weights(sample_weight, header)
-    sizes = (points.shape[1], hidden_units, find_unit(visible, "--visible"), find_unit(hidden, "--hidden"))
+    of_points = choose_weights(source, read_weights(sample_weight, header), reweight, sequences)
+    of_measured = read_weights(validation_weight, header)
+    if of_measured is None and validation is None:
+        of_measured = source.held_out_weights
+    n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
-    estimator = _choose_gradient(sizes, gradient, exact, pcd, settings, flags)
-    if schedule is None and optimizer == "adam" and learning_rate is None and not estimator.exact:
-        schedule = _default_schedule(checkpoint if resume else None)
-    ascent = make_optimizer(optimizer, settings, learning_rate, momentum, schedule)
+    chosen = choose_settings(
+        recipe,
+        n_points,
+        points.shape[1],
+        (find_unit(visible, "--visible"), find_unit(hidden, "--hidden")),
+        given={
+            "hidden_units": hidden_units,
+            "gradient": gradient,
+            "exact": exact,
+            "pcd": pcd,
+            "optimizer": optimizer,
+            "learning_rate": learning_rate,
+            "batch_size": batch_size,
+            "epochs": epochs,
+            "seconds": seconds,
+        },
+        chains=flags,
+        settings=settings,
+    )
+    hidden_units, epochs, batch_size = chosen.n_hidden, chosen.epochs, chosen.batch_size
+    evaluated = as_epochs(evaluate_at, evaluate_every, epochs)
+    two_values = len(find_unit(visible, "--visible").values or ()) == 2
+    log_z = LogZ(n_samples=ESTIMATED_CHAINS, start="data" if two_values else "uniform")
+    if evaluated is None and epochs is not None and not chosen.summable:
+        evaluated = max(1, -(-epochs // ESTIMATED))
+    estimator = chosen.gradient
+    if schedule is None and optimizer == "adam":
+        schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
+    ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
+    of_start = (biases, hidden_bias, scheme, gain)
+    if biases is None and (sequences or scheme is None):
+        biases = "data" if sequences else chosen.visible_bias
+    scheme = chosen.scheme if scheme is None else scheme
     weights = make_scheme(scheme, settings)
+    if biases is None:
+        biases = "data" if weights.needs_data else 0.0
     refuse_unused(settings, estimator, ascent, weights)
     rng = np.random.default_rng(seed)
     start: RBM | TrainState
-    state = _load_state(checkpoint, hidden_units, visible, hidden) if resume else None
+    state = load_state(checkpoint, hidden_units, visible, hidden) if resume else None
     if state is not None:
         start = state
-        if (biases, hidden_bias, scheme, gain) != (0.0, 0.0, "layer-correlation", 1.0):
+        if of_start != (None, 0.0, None, 1.0):
             say("going on: biases, --scheme and --gain were settled at the start.", err=True)
     else:
         start = initialize(
@@ -257,12 +344,11 @@ def train(
             sample_weight=of_points if biases == "data" else None,
             rng=rng,
         )
-    n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     n_batches = 1 if not batch_size or batch_size < 1 else -(-n_points // batch_size)
-    print_level(points, sizes[2], measured)
-    progress = _Watch(epochs, seconds, n_batches, state)
+    print_level(points, find_unit(visible, "--visible"), measured, of_points, of_measured)
+    progress = TrainingBar(epochs, seconds, n_batches, state)
     try:
-        with interruptible(lambda: _how_to_resume(progress.state, checkpoint)), progress, quiet_training():
+        with interruptible(lambda: how_to_resume(progress.state, checkpoint)), progress, quiet_training():
             result = training.train(
                 start,
                 points,
@@ -276,10 +362,11 @@ def train(
                 l1=l1,
                 l1_group=l1_group,
                 clip=clip,
-                centred=centred,
+                centred=chosen.centred if centred is None else centred,
                 evaluate=evaluated,
                 validation=measured,
-                validation_weight=read_weights(validation_weight, header),
+                validation_weight=of_measured,
+                log_z=log_z,
                 rng=rng,
                 callback=progress.show,
                 checkpoint=checkpoint,
@@ -290,9 +377,9 @@ def train(
     except DivergenceError as error:
         raise ValueError(f"{error} The last finite state is in {checkpoint}.") from None
     typer.echo(f"gradients: {result.state.settings['gradient']}", err=True)
-    print_history(result)
+    print_history(result, (points, of_points), None if measured is None else (measured, of_measured))
     for note in result.notes:
-        say(note, err=True)
+        say(name_flags(note, flags_of(ctx.command)), err=True)
     typer.echo(f"machine: {out}")
     if held_out is not None:
         say(
@@ -301,20 +388,6 @@ def train(
     if plot is not None:
         _draw(result, plot)
         typer.echo(f"learning curve: {plot}")
-
-
-def _require_new(out: Path, checkpoint: Path) -> None:
-    """An error if training would replace the machine or the checkpoint of another run."""
-    if out.exists():
-        raise FileExistsError(
-            f"`--out` must be a new file, {str(out)!r} exists. Choose another name, train it further by "
-            "`--resume`, or replace it by `--force`."
-        )
-    if checkpoint.exists():
-        raise FileExistsError(
-            f"{str(checkpoint)!r} holds an unfinished run: go on with it by `--resume`, or replace it by "
-            "`--force`."
-        )
 
 
 def _as_bias(text: str) -> float | str:
@@ -326,67 +399,6 @@ def _as_bias(text: str) -> float | str:
         raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
 
 
-def _choose_gradient(
-    sizes: tuple[int, int, Unit, Unit],
-    named: str | None,
-    exact: bool,
-    pcd: bool,
-    given: dict[str, Any],
-    flags: dict[str, int | None],
-) -> Gradient:
-    from paramagnet.learning.gradients.default import is_cheap
-
-    if exact and pcd:
-        raise ValueError("`--exact` and `--pcd` exclude each other; give one of them, or none.")
-    if named is not None and (exact or pcd):
-        raise ValueError(
-            f"`--gradient` must be given without `--exact` and `--pcd`, got {named!r} and one of them."
-        )
-    if named is not None:
-        return make_gradient(named, given, **flags)
-    if exact or (not pcd and is_cheap(*sizes)):
-        return make_gradient("exact", given, n_threads=flags["n_threads"], force=exact)
-    return make_gradient("pcd", given, **flags)
-
-
-def _default_schedule(checkpoint: Path | None) -> str | None:
-    """The schedule of adam with sampled gradients; a run that goes on keeps its own."""
-    if checkpoint is None or not checkpoint.exists():
-        return "linear"
-    from paramagnet.learning.state import load_checkpoint
-
-    return "linear" if "Schedule(" in load_checkpoint(checkpoint).settings["optimizer"] else None
-
-
-def _load_state(path: Path, hidden_units: int, visible: str, hidden: str) -> TrainState:
-    from paramagnet.learning.state import load_checkpoint
-    from paramagnet.units import find_unit
-
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no checkpoint to go on from: {path}. Leave out `--resume` to start anew."
-        )
-    state = load_checkpoint(path)
-    had = (state.layout.n_hidden, state.layout.visible, state.layout.hidden)
-    if had != (hidden_units, find_unit(visible, "visible"), find_unit(hidden, "hidden")):
-        raise ValueError(
-            f"`--resume` needs the options of the earlier run: --hidden-units {had[0]} --visible '{had[1]}' "
-            f"--hidden '{had[2]}'."
-        )
-    return state
-
-
-def _how_to_resume(state: TrainState | None, checkpoint: Path) -> str:
-    if state is None:
-        return "Interrupted before the first update; nothing was kept."
-    words = (word for word in sys.argv[1:] if word not in ("--resume", "--force"))
-    command = ["paramagnet", *words, "--resume"]
-    return (
-        f"Interrupted after {state.epoch} epochs ({state.update} updates); the state is in {checkpoint}.\n"
-        f"Go on with: {shlex.join(command)}"
-    )
-
-
 def _draw(result: TrainResult, plot: Path) -> None:
     from paramagnet.plots import plot_learning_curve, save_figure
 
@@ -394,43 +406,3 @@ def _draw(result: TrainResult, plot: Path) -> None:
     save_figure(
         plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
     )
-
-
-class _Watch:
-    """Keeps the latest state, and shows it beside a bar: epoch, log-likelihood, remaining time."""
-
-    def __init__(
-        self, epochs: int | None, seconds: float | None, n_batches: int, start: TrainState | None
-    ) -> None:
-        self.state = start
-        self._epochs, self._seconds, self._n_batches = epochs, seconds, n_batches
-        self._bar = Bar(self._title(0), done=self._fraction())
-
-    def __enter__(self) -> _Watch:
-        self._bar.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bar.__exit__(*error)
-
-    def show(self, state: TrainState) -> None:
-        """Show the state; called after every update."""
-        self.state = state
-        note = f"log-likelihood {show_value(state.records[-1], 3)}" if state.records else ""
-        self._bar.show(self._fraction(), title=self._title(state.epoch), note=note)
-
-    def _title(self, epoch: int) -> str:
-        planned = self._planned()
-        return f"epoch {epoch}" if planned is None else f"epoch {epoch}/{planned}"
-
-    def _planned(self) -> int | None:
-        """The epochs of the run; a budget in seconds has them once it is planned."""
-        if self._seconds is not None and self.state is not None and self.state.watch is not None:
-            return self.state.watch.epochs
-        return self._epochs
-
-    def _fraction(self) -> float:
-        planned = self._planned()
-        if self.state is None or not planned:
-            return 0.0
-        return (self.state.epoch + self.state.batch / self._n_batches) / planned

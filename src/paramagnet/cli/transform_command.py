@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,7 +37,11 @@ def transform(
     options = TableOptions(None, None, label, no_label, missing, None, None, header)
     source = load_measured(data, model, rbm.visible.name, options)
     features = rbm.hidden_features(source.states)
-    names = ("row", *(f"h{number}" for number in range(1, rbm.n_hidden + 1)))
-    rows = ((row, *map(float, values)) for row, values in zip(source.rows + 1, features, strict=True))
+    marks: list[tuple[Any, ...]] = [(row,) for row in source.rows + 1]
+    if source.names is not None:
+        marks = [(*mark, name) for mark, name in zip(marks, source.names, strict=True)]
+    first = ("row", "name")[: len(marks[0])]
+    names = (*first, *(f"h{number}" for number in range(1, features.shape[1] + 1)))
+    rows = ((*mark, *map(float, values)) for mark, values in zip(marks, features, strict=True))
     write_csv(out, names, rows)
     say(f"{len(features)} rows of {rbm.n_hidden} features: {out}")

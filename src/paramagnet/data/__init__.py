@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from paramagnet._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from paramagnet.data.alignment import Alignment as Alignment
+    from paramagnet.data.alignment import read_alignment as read_alignment
+    from paramagnet.data.alignment import write_fasta as write_fasta
     from paramagnet.data.binarize import Binarizer as Binarizer
     from paramagnet.data.binarize import ConstantDataWarning as ConstantDataWarning
     from paramagnet.data.binarize import fit_binarizer as fit_binarizer
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
     from paramagnet.data.fitting import fit_preparation as fit_preparation
     from paramagnet.data.kinds import ColumnInfo as ColumnInfo
     from paramagnet.data.kinds import describe_columns as describe_columns
+    from paramagnet.data.letters import AlignmentWarning as AlignmentWarning
     from paramagnet.data.preparation import Preparation as Preparation
+    from paramagnet.data.sequence_preparation import SequencePreparation as SequencePreparation
+    from paramagnet.data.similarity import sequence_weights as sequence_weights
+    from paramagnet.data.similarity import site_frequencies as site_frequencies
     from paramagnet.data.summary import log_likelihood_bounds as log_likelihood_bounds
 
 _MODULE_OF = {
@@ -40,6 +47,13 @@ _MODULE_OF = {
     "log_likelihood_bounds": "summary",
     "ConstantDataWarning": "binarize",
     "DownloadError": "download",
+    "read_alignment": "alignment",
+    "write_fasta": "alignment",
+    "Alignment": "alignment",
+    "AlignmentWarning": "letters",
+    "sequence_weights": "similarity",
+    "site_frequencies": "similarity",
+    "SequencePreparation": "sequence_preparation",
 }
 
 __all__ = [*_MODULE_OF]

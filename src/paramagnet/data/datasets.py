@@ -16,13 +16,16 @@ import numpy.typing as npt
 
 from paramagnet._arrays import shown
 from paramagnet._checks import as_choice, as_count, as_generator, as_path
+from paramagnet.data.alignment import Alignment, read_alignment
+from paramagnet.data.alphabet import UNITS as ANY_ALPHABET
 from paramagnet.data.binarize import PER, Binarizer, check_method, fit_binarizer
 from paramagnet.data.checks import existing_file
 from paramagnet.data.download import PathLike, read_source_file
+from paramagnet.data.fasta import is_sequences
 from paramagnet.data.files import read_table
 from paramagnet.data.sources import SELECTION_SEED, SOURCES, Source
 from paramagnet.data.table import Array, Label, Table
-from paramagnet.units import BinaryUnit, FloatArray, as_binary
+from paramagnet.units import FloatArray, Unit, as_binary, find_unit
 
 Labels = npt.NDArray[np.int64]
 Rng = np.random.Generator | int | None
@@ -45,12 +48,13 @@ class Dataset:
     ``data`` is ``(n_points, n_visible)``, float64, in the values of ``units``; ``labels`` says which class
     each point belongs to, where there are classes, by its place in ``class_names``. ``thresholds`` is one
     number per feature or one per point, as ``binarizer`` made them, and ``indices`` says where in the source
-    the points stood. Points of the source that were not selected are ``held_out``. The arrays are read-only.
+    the points stood. Points of the source that were not selected are ``held_out``. ``alignment`` is that of
+    sequences, with their names and letters. The arrays are read-only.
     """
 
     name: str
     data: FloatArray
-    units: BinaryUnit
+    units: Unit
     feature_names: tuple[str, ...]
     labels: Labels | None = None
     class_names: tuple[str, ...] = ()
@@ -60,6 +64,7 @@ class Dataset:
     held_out_labels: Labels | None = None
     image_shape: tuple[int, int] | None = None
     provenance: Provenance | None = None
+    alignment: Alignment | None = None
     _rest: Array | None = field(default=None, repr=False)  # held-out points as they were
     _rest_seed: int = field(default=0, repr=False)
 
@@ -79,11 +84,11 @@ class Dataset:
 
     @cached_property
     def held_out(self) -> FloatArray:
-        """The points that were not selected, ``(n_held_out, n_visible)``, binarized as ``data``; made at the
-        first use.
-        """
-        if self._rest is None or self.binarizer is None or not self.n_held_out:
+        """The points that were not selected, ``(n_held_out, n_visible)``, made like ``data`` when asked."""
+        if self._rest is None or not self.n_held_out:
             return _frozen(np.empty((0, self.data.shape[1])))
+        if self.binarizer is None:
+            return _frozen(self._rest.astype(np.float64))
         return _frozen(self.binarizer.apply(self._rest, rng=self._rest_seed))
 
 
@@ -91,7 +96,7 @@ def load_dataset(
     name: str | os.PathLike[str],
     *,
     n_points: int | None = None,
-    units: str | BinaryUnit = "spin",
+    units: str | Unit = "spin",
     binarize: str | float = "otsu",
     rng: Rng = None,
     per: str | None = None,
@@ -100,7 +105,7 @@ def load_dataset(
     data_dir: PathLike | None = None,
     progress: Any = None,
 ) -> Dataset:
-    """The data set called ``name``, or the one in the file of that path, binarized.
+    """The data set called ``name``, or the one in the file of that path, binarized; sequences stay letters.
 
     Parameters
     ----------
@@ -112,8 +117,9 @@ def load_dataset(
     n_points : int, optional
         How many points to select at random; None takes the paper's number (toy 400, drybean 10,000, ulc 500,
         mnist 3,000), of other data all. The toy patterns share it evenly.
-    units : str or BinaryUnit, default "spin"
-        ``"spin"`` or ``"bit"``, the values of the result.
+    units : str or Unit, default "spin"
+        ``"spin"`` or ``"bit"``, the values of the result; of a file of sequences ``"categorical"``, a state
+        for each letter (`read_alignment`), for which all options about thresholds and columns mean nothing.
     binarize : str or float, default "otsu"
         ``"otsu"``, ``"median"``, ``"stochastic"`` or a threshold, see `fit_binarizer`; fitted to the selected
         points. Data that are binary already stay so.
@@ -138,6 +144,10 @@ def load_dataset(
     Dataset
         The points, with what is known about them.
     """
+    if isinstance(name, (str, os.PathLike)) and str(os.fspath(name)) not in SOURCES:
+        sequences = is_sequences(as_path(name, "name"))
+        if sequences or (isinstance(units, str) and units == ANY_ALPHABET):
+            return _load_sequences(as_path(name, "name"), sequences, units, n_points, rng)
     unit = as_binary(units, "units")
     check_method(binarize, "binarize")
     if n_points is not None:
@@ -178,6 +188,42 @@ def load_dataset(
     )
 
 
+def _load_sequences(path: Path, sequences: bool, units: Any, n_points: Any, rng: Rng) -> Dataset:
+    """The sequences of a file as states of categorical units."""
+    if not sequences:
+        raise ValueError(
+            "`units` must be 'spin' or 'bit' for a file of numbers, got 'categorical', which is for "
+            f"sequences (.fa, .fasta, .txt): {path}."
+        )
+    unit = None if isinstance(units, str) and units == ANY_ALPHABET else find_unit(units, "units")
+    if unit is not None and unit.width == 1:
+        raise ValueError(f"`units` must be 'categorical' for a file of sequences, got {unit}: {path}.")
+    count = None if n_points is None else as_count(n_points, "n_points")
+    generator = as_generator(SELECTION_SEED if rng is None else rng)
+    alignment = read_alignment(existing_file(path, "name"))
+    if unit is not None and unit != alignment.units:
+        raise ValueError(
+            f"`units` must be 'categorical', or {alignment.units}, a state for each letter of "
+            f"{alignment.alphabet}, got {unit}: {path}."
+        )
+    selected = _select(len(alignment), count, generator)
+    chosen = alignment.select(selected[: count or None])
+    rest = alignment.data[selected[len(chosen) :]]
+    data = chosen.data.astype(np.float64)
+    for array in (data, selected, rest):
+        array.setflags(write=False)
+    return Dataset(
+        str(os.fspath(path)),
+        data,
+        alignment.units,
+        alignment.site_names,
+        indices=selected[: len(chosen)],
+        provenance=Provenance(f"file {path}", "unknown", "unknown"),
+        alignment=chosen,
+        _rest=rest,
+    )
+
+
 def _assemble(
     name: str,
     table: Table,
@@ -208,6 +254,7 @@ def _assemble(
         None if labels is None else labels[n_points:],
         table.image_shape,
         provenance,
+        None,
         rest,
         seed,
     )

@@ -1,4 +1,4 @@
-"""Reading data from files: .npy, .npz, .csv, .parquet, .arff and idx."""
+"""Reading data from files: .npy, .npz, .csv, .parquet, .arff, idx, and sequences (FASTA)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from paramagnet._arrays import shown
+from paramagnet.data.alignment import read_alignment
 from paramagnet.data.checks import existing_file
+from paramagnet.data.fasta import is_sequences
 from paramagnet.data.idx import parse_idx
 from paramagnet.data.numpy_files import read_numpy
 from paramagnet.data.parquet import read_parquet
@@ -18,7 +20,8 @@ from paramagnet.data.table import Array, Label, Table, default_names, encode_lab
 from paramagnet.data.text import parse_text
 from paramagnet.units import FloatArray
 
-_SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".arff", "idx", "idx.gz")
+_SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".arff", "idx", "idx.gz", ".fa", ".fasta", ".txt")
+SEQUENCES = "sequences"  # the kind of a file of sequences
 
 
 def read_data(
@@ -29,7 +32,8 @@ def read_data(
     ``.npy`` and ``.npz`` are NumPy's own formats (pickled objects are refused); ``name`` says which array of
     an ``.npz`` is meant if there are several and none is called "data". All other formats, and ``header``,
     are as in `read_table`, but no cell may be missing. Values of NumPy's formats are neither changed nor
-    checked.
+    checked. Sequences (``.fa``, ``.fasta``, ``.txt``) become states of categorical units; `read_alignment`
+    has the options, and returns the alphabet and the names, too.
 
     Parameters
     ----------
@@ -66,7 +70,8 @@ def read_table(
     ----------
     path : str or os.PathLike
         ``.npy`` or ``.npz`` (an array of points; beside it in an ``.npz`` perhaps one called "labels"),
-        ``.csv``, ``.parquet``, ``.arff``, or idx as MNIST has it, gzipped or not.
+        ``.csv``, ``.parquet``, ``.arff``, or idx as MNIST has it, gzipped or not; ``.fa``, ``.fasta`` or
+        ``.txt``, an alignment, whose letters become states of categorical units (`read_alignment`).
     label : str, int or bool, optional
         The name or number of the column with the labels (from 0; -1 is the last); None takes the column
         called class, label, labels or target, else the only one that holds text; False takes all as data.
@@ -123,6 +128,8 @@ def file_kind(source: Path) -> str:
     stem = name.removesuffix(".gz")
     if "idx" in stem[-11:] and (stem.endswith(".idx") or "ubyte" in stem or stem[-4:-1] == "idx"):
         return "idx"
+    if is_sequences(source):
+        return SEQUENCES
     if source.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"`path` must end in {', '.join(_SUFFIXES)}, got {source}.")
     return source.suffix.lower()
@@ -132,6 +139,9 @@ def _read(source: Path, *, label: Label = None, header: bool | None = None, miss
     kind = file_kind(source)
     if kind == ".parquet":
         return read_parquet(source, label, missing)
+    if kind == SEQUENCES:
+        alignment = read_alignment(source)
+        return Table(alignment.data, alignment.site_names, found=alignment.found)
     content = source.read_bytes()
     if kind == "idx":
         return _as_table(parse_idx(content, str(source)), source)

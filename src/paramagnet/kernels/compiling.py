@@ -1,4 +1,4 @@
-"""Who wants to know that kernels are being compiled. Numba is not imported here, so asking costs nothing."""
+"""Callbacks for the compilation of kernels. Numba is not imported here, so that registering one is quick."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _PURPOSES = {
     "int16_tables": "sampling",
     "int16_weights": "sampling",
     "otsu": "binarization",
+    "identity_counts": "weights of sequences",
 }
 
 

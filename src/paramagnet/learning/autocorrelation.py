@@ -97,8 +97,8 @@ def record_chains(
         assert chains.fields is not None
         states = chains.visible.astype(np.float64)
         traces = hidden.sum_log_trace(chains.fields.astype(np.float64) + rbm.hidden_bias)
-        free[record] = -states @ rbm.visible_bias - traces - visible.log_base(states)
-        projected[record] = states @ directions
+        free[record] = -visible.multiply(states, rbm.visible_bias) - traces - visible.log_base(states)
+        projected[record] = visible.multiply(states, directions)
     series = {"free energy": free}
     for k in range(directions.shape[1]):
         series[f"projection on singular vector {k + 1}"] = projected[:, :, k]

@@ -17,6 +17,7 @@ import numpy as np
 
 from paramagnet._checks import MOST_SWEEPS, as_count, as_positive, as_real
 from paramagnet.learning.gradients.base import Gradient
+from paramagnet.learning.measuring import measured
 from paramagnet.learning.optimizers import Adam, Optimizer, as_optimizer, close_schedule
 from paramagnet.learning.resuming import describe
 from paramagnet.learning.watch import Watch
@@ -82,7 +83,7 @@ def plan(
     if evaluate is None or isinstance(evaluate, (int, np.integer)) or len(evaluate):
         for _ in range(2):  # the first one may compile
             timed = time.perf_counter()
-            loop.measured(loop.latest[0], 0.0)
+            measured(loop, loop.latest[0], 0.0)
             measure = time.perf_counter() - timed
         n_measured = int(min(MOST_MEASURED, max(1.0, SHARE_MEASURED * seconds / measure)))
     left = seconds - (time.perf_counter() - began) - start

@@ -18,7 +18,7 @@ from paramagnet.learning import verdict
 from paramagnet.learning.autocorrelation import ChainMemory, measure_memory, record_chains
 from paramagnet.learning.diagnosis import Diagnosis
 from paramagnet.learning.evaluation import LogZ, as_log_z
-from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.likelihood import free_energies, likelihood_of
 from paramagnet.learning.nearness import Nearness, measure_nearness
 from paramagnet.learning.symptoms import (
     IndependentLevel,
@@ -145,8 +145,8 @@ def diagnose(
         *verdict.judge_likelihood(levels[2], levels[3], "held-out points"),
         *verdict.judge_overlaps(overlaps),
         *verdict.judge_memory(memory),
-        *verdict.judge_means(means),
-        *verdict.judge_correlations(correlations, rbm.n_visible),
+        *verdict.judge_means(means, width=unit.width),
+        *verdict.judge_correlations(correlations, rbm.n_visible, labels=unit.width > 1),
         *verdict.judge_nearness(nearness),
         *verdict.judge_idle(idle),
     ]
@@ -211,12 +211,17 @@ def quick_diagnosis(
         found += verdict.judge_likelihood(log_likelihood, measure_independent(rbm, points, None), "data")
     if states is not None:
         found += verdict.judge_overlaps(measure_overlaps(unit, some, states, generator))
-        found += verdict.judge_means(compare_means(unit, points, states), of="chains")
+        means = compare_means(unit, points, states)
+        found += verdict.judge_means(means, of="chains", width=unit.width)
     activity = measure_activity(rbm, some, some if states is None else states)
     return (*found, *verdict.judge_idle(verdict.idle_units(activity)))
 
 
 def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+    if rbm.hidden.width > 1:
+        raise ValueError(
+            f"`rbm` must have hidden units that are numbers to be diagnosed, got {rbm.hidden} units."
+        )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
     if len(points) < FEWEST_CHAINS:
         raise ValueError(
@@ -317,7 +322,6 @@ def _likelihoods(
             found += [None, None]
             continue
         on = points if states is None else states
-        value = -float(np.mean(free_energies(rbm, on))) - log_z.value
-        found.append(Estimate(value, log_z.error, log_z.n_effective))
+        found.append(likelihood_of(free_energies(rbm, on), log_z))
         found.append(measure_independent(rbm, points, states))
     return found[0], found[1], found[2], found[3]

@@ -91,10 +91,9 @@ class Diagnosis:
             ("held out", self.validation_log_likelihood, self.validation_independent),
         ):
             if found is not None:
-                beside = "" if level is None else f" (independent {level.value:.4f})"
-                exact = found.error == 0.0 and found.trusted
-                value = f"{found.value:.4f}" if exact else f"{found:.4f}"
-                rows.append((f"log-likelihood, {of}", f"{value}{beside}"))
+                rows.append((f"log-likelihood, {of}", f"{found}"))
+                if level is not None:
+                    rows.append((f"independent units, {of}", f"{level.value:.4f}"))
         n_hidden = self.idle.size
         rows.append(("idle hidden units", f"{int(self.idle.sum())} of {n_hidden}"))
         rows.append(("effective hidden units", f"{self.effective_hidden:.1f} of {n_hidden}"))

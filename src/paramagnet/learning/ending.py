@@ -48,7 +48,7 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
         return tuple(notes)
     if measured:
         value, error = state.records[-1].log_likelihood, state.records[-1].error
-        level = level_of(loop.layout.visible, loop.points, loop.points)
+        level = level_of(loop.layout.visible, loop.points, loop.points, loop.all_weights, loop.all_weights)
     else:
         assert guard is not None
         now = guard.look(state, state.parameters, 1)
@@ -84,10 +84,14 @@ def _fallen(loop: Loop, state: TrainState, measured: bool, level: float) -> str:
         record = state.records[-1]
         value = record.validation if held_out else record.log_likelihood
         now = Kept(state.parameters, state.update, state.epoch, value, math.nan, record.error)
-        points = loop.held_out if held_out else guard.measured
-        assert points is not None
+        points, weights = guard.measured, guard.measured_weights
+        if held_out:
+            assert loop.held_out is not None
+            points, weights = loop.held_out, loop.held_out_weights
         # The differences of ln Z follow from the two values on the same points.
-        rough, error = paired_gain(loop.layout, replace(best, log_z=0.0), replace(now, log_z=0.0), points)
+        rough, error = paired_gain(
+            loop.layout, replace(best, log_z=0.0), replace(now, log_z=0.0), points, weights
+        )
         loss = best.value - value
         error = error if math.isfinite(rough) else math.inf
     else:

@@ -2,11 +2,15 @@
 
 Persistent chains can fall behind the machine that they should follow, and then its likelihood falls, update
 after update, while gradients look as usual. The guard looks at the likelihood itself. Every so many updates
-it measures the log-likelihood of some training points with a small mAIS from the means of the data (100
-chains and 100 temperatures, a few percent of the time), and compares it with the best that it has seen. It
-has failed if it lost more than a share of what the best one had gained over independent units; a second
-look with ten times the temperatures confirms it. Then the run goes back to that best machine, its learning
-rate is lowered from there on, and persistent chains start anew from points of the data.
+it measures the log-likelihood of some training points with two small mAIS (50 chains each and 100
+temperatures, together a few percent of the time) and compares it with the best that it has seen. One mAIS
+starts from independent units with the means of the data, the other one from uniform states, and the larger
+``ln Z`` counts: the states that a failed machine prefers are far from the data, where the chains never were,
+and a mAIS from the data does not see them either. A machine has failed if it lost more than a share of what
+the best one had gained over independent units; a second look with ten times the temperatures confirms it.
+Then the run goes back to that best machine, its learning rate is lowered from there on, and persistent chains
+start anew: half of them from points of the data, half from random states, so that they find states far from
+the data, too.
 
 The interval follows from counts of rows that are multiplied, never from times, and random numbers from the
 seed of the run and the number of the update. So a resumed run repeats all of it bit for bit.
@@ -69,7 +73,7 @@ class Guard:
     factor : float, default 0.7
         What the learning rate is multiplied by after a failure, above 0 and below 1.
     n_chains : int, default 100
-        Chains of the mAIS of a check.
+        Chains of the mAIS of a check, half of them from the means of the data, half from uniform states.
     n_temperatures : int, default 100
         Temperatures of the mAIS of a check.
     """
@@ -89,7 +93,7 @@ class Guard:
             raise ValueError(f"`factor` must be above 0 and below 1, got {self.factor!r}.")
         object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "factor", factor)
-        as_count(self.n_chains, "n_chains", minimum=2, maximum=MOST_CHAINS)
+        as_count(self.n_chains, "n_chains", minimum=4, maximum=MOST_CHAINS)
         as_count(self.n_temperatures, "n_temperatures", minimum=2, maximum=MOST_CHAINS // CLOSER_LOOK)
 
 
@@ -119,6 +123,7 @@ class GuardedRun:
     gradient: Gradient
     batch_size: int
     engine: TorchEngine | None
+    weights: FloatArray | None = None  # of the points, None where all count alike
 
     @cached_property
     def every(self) -> int:
@@ -133,28 +138,41 @@ class GuardedRun:
         return max(FEWEST_UPDATES, -(-check // int(1 + SHARE_OF_ROWS * update)))
 
     @cached_property
-    def measured(self) -> FloatArray:
-        """Some training points, evenly spread."""
+    def chosen(self) -> npt.NDArray[np.int64]:
+        """Which training points are measured: some, evenly spread."""
         count = min(len(self.points), MOST_POINTS)
-        chosen = np.linspace(0, len(self.points) - 1, count).round().astype(np.int64)
-        return np.asarray(self.points[chosen], dtype=np.float64)
+        return np.linspace(0, len(self.points) - 1, count).round().astype(np.int64)
+
+    @cached_property
+    def measured(self) -> FloatArray:
+        """The training points that are measured."""
+        return np.asarray(self.points[self.chosen], dtype=np.float64)
+
+    @cached_property
+    def measured_weights(self) -> FloatArray | None:
+        """Their weights."""
+        return None if self.weights is None else self.weights[self.chosen]
 
     @cached_property
     def level(self) -> float:
         """The log-likelihood of these points under independent units with the means of the data."""
-        return level_of(self.layout.visible, self.points, self.measured)
+        return level_of(self.layout.visible, self.points, self.measured, self.weights, self.measured_weights)
 
     @cached_property
-    def start(self) -> str | FloatArray:
-        """Where mAIS starts: the means of the data, where units have biases for means."""
+    def starts(self) -> tuple[str | FloatArray, ...]:
+        """Where mAIS starts: uniform states, and the means of the data where units have biases for means."""
         unit = self.layout.visible
         if type(unit).field_of_mean is Unit.field_of_mean:
-            return "uniform"
-        return self.layout.visible.column_means(self.points)
+            return ("uniform",)
+        return ("uniform", unit.column_means(self.points, self.weights))
+
+    def due(self, update: int) -> bool:
+        """Whether the state after so many updates is checked."""
+        return update % self.every == 0
 
     def after(self, state: TrainState) -> TrainState:
         """The state after an update, checked if it is time: the same, or one that went back."""
-        if state.update % self.every:
+        if not self.due(state.update):
             return state
         watch = state.watch or Watch(guard=asdict(self.settings))
         now = self.look(state, state.parameters, 1)
@@ -182,24 +200,28 @@ class GuardedRun:
 
     def look(self, state: TrainState, parameters: FloatArray, closeness: int) -> Kept:
         """The log-likelihood of a machine, by as many times the temperatures of a check."""
-        rbm = self.layout.machine(parameters)
+        rbm = self.layout.view(parameters)
         log_z = self.log_partition(state, rbm, closeness)
-        value = -mean_free_energy(rbm, self.measured) - log_z.value
+        value = -mean_free_energy(rbm, self.measured, self.measured_weights) - log_z.value
         return Kept(parameters, state.update, state.epoch, value, log_z.value, log_z.error)
 
     def log_partition(self, state: TrainState, rbm: RBM, closeness: int) -> Estimate:
-        """A small estimate of ``ln Z``."""
+        """A small estimate of ``ln Z``: the largest of those from all starts, since each tends to be low."""
         kept = state.gradient_state
         seed = kept.seed if isinstance(kept, Chains) else state.rng_state["state"]["inc"]
-        return estimate_log_partition(
-            rbm,
-            n_samples=self.settings.n_chains,
-            n_temperatures=closeness * self.settings.n_temperatures,
-            start=self.start,
-            device=KERNELS if self.engine is None else self.engine.name,
-            rng=np.random.default_rng([seed, state.update, _STREAM, closeness]),
-            n_threads=self.gradient.n_threads,
-        )
+        estimates = [
+            estimate_log_partition(
+                rbm,
+                n_samples=self.settings.n_chains // len(self.starts),
+                n_temperatures=closeness * self.settings.n_temperatures,
+                start=start,
+                device=KERNELS if self.engine is None else self.engine.name,
+                rng=np.random.default_rng([seed, state.update, _STREAM, closeness, index]),
+                n_threads=self.gradient.n_threads,
+            )
+            for index, start in enumerate(self.starts)
+        ]
+        return max(estimates, key=lambda estimate: estimate.value)
 
     def lost(self, sound: Kept, now: Kept) -> bool:
         """Whether a machine has lost too much of what the best one had gained; NaN counts as a loss."""
@@ -207,13 +229,22 @@ class GuardedRun:
         return not now.value >= sound.value - max(LEAST_LOSS, self.settings.tolerance * gained)
 
     def restarted(self, state: TrainState, parameters: FloatArray) -> GradientState | None:
-        """Persistent chains anew from points of the data; the state of any other gradient as it is."""
+        """Persistent chains anew, half from points of the data and half from random states; the state of any
+        other gradient as at the start of a run.
+        """
         chains = state.gradient_state
-        if not isinstance(chains, Chains) or not len(chains.visible):
+        if chains is None or (isinstance(chains, Chains) and not len(chains.visible)):
             return chains
-        rng = np.random.default_rng([chains.seed, state.update, _STREAM])
-        chosen = rng.integers(len(self.points), size=len(chains.visible))
-        fresh = Chains.at(self.points[chosen], chains.seed, chains.sweep)
+        seed = chains.seed if isinstance(chains, Chains) else state.rng_state["state"]["inc"]
+        rng = np.random.default_rng([seed, state.update, _STREAM])
+        if not isinstance(chains, Chains):
+            return self.gradient.start(self.layout, parameters, self.points, rng, self.engine)
+        share = None if self.weights is None else self.weights / self.weights.sum()
+        chosen = rng.choice(len(self.points), size=len(chains.visible), p=share)
+        states = np.array(self.points[chosen], dtype=np.float32)
+        random = Chains.start(self.layout.visible, states[1::2].shape, rng)
+        states[1::2] = random.visible
+        fresh = Chains.at(states, chains.seed, chains.sweep)
         return run_chains(
             self.layout, parameters, fresh, RESTART_SWEEPS, self.gradient.n_threads, self.engine
         )
@@ -225,6 +256,6 @@ def describe_failure(check: Check, sound: Kept) -> str:
         f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
         f"per point, after {sound.value:.2f} at update {sound.update}, because the chains no longer followed "
         f"the machine. The run goes on from that machine with {check.rate_factor:g} of its learning rate, "
-        "and its chains start anew from the data. A smaller or falling learning rate, or more sweeps before "
-        "each update, avoid this; `guard=False` turns the check off."
+        "and its chains start anew, half of them from the data. A smaller or falling learning rate, or more "
+        "sweeps before each update, avoid this; `guard=False` turns the check off."
     )

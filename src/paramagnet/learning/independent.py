@@ -57,8 +57,14 @@ def level_of(
     measured_weights: FloatArray | None = None,
 ) -> float:
     """The same, of points that are checked already; they may be of a small integer type."""
-    means = unit.column_means(points, weights)
-    layer = unit.at(unit.start_parameters(points.shape[1]))
+    return level_of_means(unit, unit.column_means(points, weights), measured, measured_weights)
+
+
+def level_of_means(
+    unit: Unit, means: FloatArray, measured: npt.NDArray[Any], measured_weights: FloatArray | None = None
+) -> float:
+    """The log-likelihood of points under independent units with these means, one number per column."""
+    layer = unit.at(unit.start_parameters(measured.shape[1]))
     bias = bias_of_means(layer, means, "data")
     each, log_z = np.empty(len(measured)), float(layer.log_trace(bias).sum())
     for first in range(0, len(measured), BLOCK):

@@ -37,7 +37,9 @@ def log_likelihood(
     Returns
     -------
     Estimate
-        Mean log-likelihood in nats per point, with the error of ``ln Z``.
+        Mean log-likelihood in nats per point, with two errors: ``error`` is that of ``ln Z``,
+        ``points_error`` the standard error of a mean over these points. Each point counts as one observation,
+        whatever its weight.
     """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
     points, weights = weigh_points(points, sample_weight, "sample_weight")
@@ -47,7 +49,28 @@ def log_likelihood(
         log_z = log_partition
     else:
         log_z = Estimate(as_real(log_partition, "log_partition"))
-    return Estimate(-mean_free_energy(rbm, points, weights) - log_z.value, log_z.error, log_z.n_effective)
+    return likelihood_of(free_energies(rbm, points), log_z, weights)
+
+
+def likelihood_of(energies: FloatArray, log_z: Estimate, weights: FloatArray | None = None) -> Estimate:
+    """The mean log-likelihood of points with these free energies, with the error of ln Z and of the mean."""
+    mean = average(energies, weights)
+    error = error_of_mean(energies, mean, weights)
+    return Estimate(-mean - log_z.value, log_z.error, log_z.n_effective, error, len(energies))
+
+
+def average(values: FloatArray, weights: FloatArray | None) -> float:
+    """The mean, with weights if there are some."""
+    return float(np.mean(values) if weights is None else weights @ values / weights.sum())
+
+
+def error_of_mean(values: FloatArray, mean: float, weights: FloatArray | None = None) -> float:
+    """The standard error of a mean of independent values; infinite for a single one."""
+    n = len(values)
+    if n < 2:
+        return float("inf")
+    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    return float(np.sqrt(n / (n - 1) * np.sum((shares * (values - mean)) ** 2)))
 
 
 def weigh_points(points: FloatArray, weights: Any, argument: str) -> tuple[FloatArray, FloatArray | None]:
@@ -60,8 +83,7 @@ def weigh_points(points: FloatArray, weights: Any, argument: str) -> tuple[Float
 
 def mean_free_energy(rbm: RBM, points: FloatArray, weights: FloatArray | None = None) -> float:
     """The mean of ``F(v)`` over ``points``, with their ``weights`` if they have some."""
-    energies = free_energies(rbm, points)
-    return float(np.mean(energies) if weights is None else weights @ energies / weights.sum())
+    return average(free_energies(rbm, points), weights)
 
 
 def free_energies(rbm: RBM, points: FloatArray) -> FloatArray:

@@ -15,15 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._parallel import ONE_BLAS_THREAD, uninterrupted
-from paramagnet.estimates import Estimate
 from paramagnet.kernels.precision import InexactSumError
 from paramagnet.layout import Layout
 from paramagnet.learning.centring import Centre
-from paramagnet.learning.early_stopping import EarlyStopping, noted
-from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_estimate
-from paramagnet.learning.gradients.base import Gradient, GradientState, ModelMoments, Particles
+from paramagnet.learning.early_stopping import EarlyStopping
+from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
+from paramagnet.learning.gradients.base import Gradient, GradientState, Particles
 from paramagnet.learning.guard import GuardedRun
-from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.measuring import Model, measured
 from paramagnet.learning.moments import data_moments
 from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at, step_by
 from paramagnet.learning.penalties import Penalties
@@ -31,17 +30,13 @@ from paramagnet.learning.resuming import describe
 from paramagnet.learning.reused_slots import advance_reusing, can_reuse_slots
 from paramagnet.learning.sampled_setup import is_compiled, name_order_of_sums
 from paramagnet.learning.sampled_update import OVERWRITTEN_FROM, SampledUpdate
-from paramagnet.learning.state import Record, TrainState
+from paramagnet.learning.state import TrainState
 from paramagnet.learning.weighting import PointWeights
-from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
 from paramagnet.units import FloatArray, Unit
 
 if TYPE_CHECKING:
     from paramagnet.sampling.torch_engine import TorchEngine
-
-Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
-
 
 # Makes the next state the latest: from the one before, its parameters, the states of the optimizer and of the
 # gradient, and the offsets of centred learning.
@@ -158,7 +153,7 @@ class Loop:
         if self.guard is not None:
             state = self.guard.after(state)
         if 0 in self.evaluated:
-            state, model = self.measured(state, math.nan)
+            state, model = measured(self, state, math.nan)
         self.latest[:] = [state]
         del state
         yield self.latest[0]
@@ -169,11 +164,11 @@ class Loop:
         kept for (`before_measuring`), if it was.
         """
         model = None
-        measured = {record.epoch for record in state.records}
-        due = state.batch == 0 and state.epoch in self.evaluated and state.epoch not in measured
+        done = {record.epoch for record in state.records}
+        due = state.batch == 0 and state.epoch in self.evaluated and state.epoch not in done
         self.latest[:] = [state]
         if due and self.before_measuring is not None:
-            state, model = self.measured(state, math.nan)
+            state, model = measured(self, state, math.nan)
             self.latest[:] = [state]
             yield state
         del state
@@ -184,8 +179,8 @@ class Loop:
 
         An epoch that is measured needs exact averages at its end. The next update uses them again. Where
         states may be overwritten, no name stays bound to one from one update to the next. A state that is to
-        be measured becomes the latest with its record only: until then an interruption leaves the one before,
-        so that a resumed run makes the measurement.
+        be measured or checked becomes the latest with its record and its check only: until then an
+        interruption leaves the one before, so that a resumed run makes the measurement and the check.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
         overwrites = self.overwrites
@@ -233,14 +228,16 @@ class Loop:
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
                 due = ended and epoch + 1 in self.evaluated
-                place: list[TrainState] = [] if due else latest  # of the state that is made
+                apart = due or (self.guard is not None and self.guard.due(latest[0].update + 1))
+                place: list[TrainState] = [] if apart else latest  # of the state that is made
                 try:
-                    norm = advance(order, batch, model, overwrites and not due, put)
+                    norm = advance(order, batch, model, overwrites and not apart, put)
                     model = None
                     if self.guard is not None:
                         place[0] = self.guard.after(place[0])
                     if due:
-                        latest[0], model = self.measured(place[0], norm())
+                        place[0], model = measured(self, place[0], norm())
+                    latest[0] = place[0]
                 except InexactSumError as error:  # parameters too large for exact sums
                     message = f"Training diverged in epoch {epoch + 1}. {error}"
                     raise DivergenceError(message, latest[0]) from error
@@ -311,21 +308,6 @@ class Loop:
         put(state, parameters, optimizer_state, kept, offsets)
         return lambda: float(np.linalg.norm(slope))
 
-    def measured(self, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
-        """The state at the end of an epoch with its record; and its exact averages, if they are known now."""
-        if self.before_measuring is not None:
-            self.before_measuring(state)
-        began = time.perf_counter()
-        log_z, model = self.log_partition(state)
-        seconds = state.seconds + time.perf_counter() - began
-        spent = seconds if state.epoch else 0.0  # the start was not trained
-        record = self.measure(state.epoch, state.parameters, log_z, gradient_norm, spent)
-        seconds = state.seconds + time.perf_counter() - began
-        state = replace(state, records=(*state.records, record), seconds=seconds)
-        if self.guard is not None or self.stopping is not None:
-            state = noted(state, log_z, self.held_out, self.stopping)
-        return state, model
-
     def rate_after(self, state: TrainState) -> float:
         """The learning rate of the update after ``state``, lowered where the guard did so."""
         return rate_at(self.optimizer.learning_rate, state.update) * state.rate_factor
@@ -337,28 +319,6 @@ class Loop:
         if self.engine is not None:
             return self.engine.data_moments(self.layout, parameters, points, weights)
         return data_moments(self.layout, parameters, points, self.gradient.n_threads, weights)
-
-    def log_partition(self, state: TrainState) -> tuple[Estimate, Model | None]:
-        """``ln Z``; and where it comes with exact gradients the averages under the model, too."""
-        policy, kept = self.log_z, state.gradient_state
-        if isinstance(policy, LogZ) and policy.method in ("auto", "exact") and self.gradient.exact:
-            assert self.points_and_ones is not None
-            points = self.points_and_ones[:, :-1]  # exact averages do not depend on them
-            model = self.gradient.moments(self.layout, state.parameters, points, kept, self.engine)
-            if model[1].log_z is None:
-                raise ValueError(
-                    f"`moments` of {type(self.gradient).__name__} must return ln Z, because the class says "
-                    "`exact = True`, got None. Return `ModelMoments(average, log_z)`."
-                )
-            return Estimate(model[1].log_z), model
-        if not isinstance(policy, LogZ):
-            return as_estimate(policy(state.rbm, state.epoch)), None
-        # Random numbers of their own, so that measuring leaves the run as it is.
-        seed = kept.seed if isinstance(kept, Chains) else state.rng_state["state"]["inc"]
-        rng = np.random.default_rng([seed, state.epoch])
-        device = KERNELS if self.engine is None else self.engine.name
-        threads = self.gradient.n_threads
-        return policy(state.rbm, rng, means=self.means, n_threads=threads, device=device), None
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""
@@ -415,25 +375,6 @@ class Loop:
                 "or smaller initial weights.",
                 state,
             )
-
-    def measure(
-        self, epoch: int, parameters: FloatArray, log_z: Estimate, gradient_norm: float, seconds: float
-    ) -> Record:
-        """The record of an epoch."""
-        rbm = self.layout.machine(parameters)
-        held_out = math.nan
-        if self.held_out is not None:
-            held_out = -mean_free_energy(rbm, self.held_out, self.held_out_weights) - log_z.value
-        return Record(
-            epoch=epoch,
-            log_likelihood=-mean_free_energy(rbm, self.points, self.all_weights) - log_z.value,
-            validation=held_out,
-            gradient_norm=gradient_norm,
-            weight_norm=float(np.linalg.norm(rbm.weights)),
-            seconds=seconds,
-            error=log_z.error,
-            n_effective=log_z.n_effective,
-        )
 
 
 def _fingerprint(points: FloatArray, unit: Unit) -> str:

@@ -22,7 +22,8 @@ class Nearness:
     Attributes
     ----------
     samples, reference : ndarray
-        Distances: for units of two values the number of units that differ, else the Euclidean distance.
+        Distances: for units of two values and labels the number of units that differ, else the Euclidean
+        distance.
     held_out : bool
         Whether the reference points were held out; else they are training points, and their distances are
         those to the nearest other one.
@@ -79,6 +80,8 @@ def nearest_distances(
     """The distance of every state to the nearest of the points; ``itself`` are the numbers of the states
     among the points, which do not count.
     """
+    if unit.width > 1:
+        return _nearest_labels(unit.width, states, points, itself)
     two_values = unit.values is not None and len(unit.values) == 2
     scale = 1.0 / (unit.values[1] - unit.values[0]) if two_values and unit.values is not None else 1.0
     # Products of numbers of two values are exact in float32; others would lose the digits of small distances.
@@ -97,3 +100,24 @@ def nearest_distances(
         found[start : start + size] = distances.min(axis=1)
     found = np.maximum(found, 0.0)
     return np.rint(found) if two_values else np.sqrt(found)
+
+
+def _nearest_labels(
+    q: int, states: FloatArray, points: FloatArray, itself: npt.NDArray[np.intp] | None
+) -> FloatArray:
+    """The same for labels: the number of units that differ, from products of indicators of a few points."""
+    found = np.full(len(states), np.inf)
+    rows = max(1, _BLOCK // (q * points.shape[1]))
+    for start in range(0, len(points), rows):
+        base = (points[start : start + rows, :, None] == np.arange(q)).reshape(-1, q * points.shape[1])
+        base = base.astype(np.float32)
+        for first in range(0, len(states), rows):
+            block = (states[first : first + rows, :, None] == np.arange(q)).reshape(-1, base.shape[1])
+            distances = points.shape[1] - block.astype(np.float32) @ base.T
+            if itself is not None:
+                own = itself[first : first + rows] - start
+                here = np.flatnonzero((own >= 0) & (own < len(base)))
+                distances[here, own[here]] = np.inf
+            chosen = slice(first, first + rows)
+            found[chosen] = np.minimum(found[chosen], distances.min(axis=1))
+    return found

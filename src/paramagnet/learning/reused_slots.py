@@ -20,7 +20,7 @@ from paramagnet._parallel import uninterrupted
 from paramagnet._recycled import HELD_ONCE, count_references
 from paramagnet.kernels.passes import follow_adam
 from paramagnet.learning.moments import wide_moments, wide_points
-from paramagnet.learning.optimizers import Adam, OptimizerState, largest_direction, rate_at
+from paramagnet.learning.optimizers import Adam, OptimizerState, largest_direction
 from paramagnet.learning.penalties import Penalties
 from paramagnet.learning.state import TrainState
 
@@ -35,7 +35,7 @@ def slots_are_free(latest: list[TrainState]) -> bool:
     if count_references(latest) != HELD_ONCE:
         return False
     state = latest[0]
-    # Dictionaries of attributes: who has one, by `vars`, holds what is in it.
+    # Code that holds a dictionary of attributes (`vars`) also holds the values in it.
     parts: list[list[Any]] = [[state.optimizer_state], [vars(state)], [vars(state.optimizer_state)]]
     if state.optimizer_state.slots:  # there is one empty tuple, which everybody shares
         parts += [[state.optimizer_state.slots], *([slot] for slot in state.optimizer_state.slots)]
@@ -56,7 +56,7 @@ def can_reuse_slots(loop: Loop) -> bool:
     parameters, state = loop.latest[0].parameters, loop.latest[0].optimizer_state
     if not all(slot.flags.owndata and slot.flags.writeable for slot in state.slots):
         return False
-    rate = rate_at(loop.optimizer.learning_rate, loop.latest[0].update)
+    rate = loop.rate_after(loop.latest[0])
     step = rate * largest_direction(loop.optimizer, math.inf) * math.sqrt(parameters.size)
     norm = math.sqrt(float(parameters @ parameters))
     return norm * max(1.0, abs(1.0 - rate * loop.penalties.weight_decay)) + step < loop.gradient.largest
@@ -69,7 +69,7 @@ def advance_reusing(
     state, points, layout = loop.latest[0], loop.batch(order, batch), loop.layout
     optimizer, first, second = loop.optimizer, *state.optimizer_state.slots
     assert isinstance(optimizer, Adam)
-    rate, n_steps = rate_at(optimizer.learning_rate, state.update), state.optimizer_state.n_steps + 1
+    rate, n_steps = loop.rate_after(state), state.optimizer_state.n_steps + 1
     with loop.threads:
         n_threads = loop.gradient.n_threads
         found = wide_points(layout, state.parameters, points, n_threads)

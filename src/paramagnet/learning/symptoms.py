@@ -19,6 +19,7 @@ from paramagnet.units import FloatArray, Unit
 LEVEL = 1e-3  # probability of a false alarm of each check, on a machine that equals the source of its data
 _MOST_FREE = 1000  # points whose free energies give the error of a difference
 _STEP = 1e-4  # of the field, for the variance of units with numbers of their own
+_MOST_COLUMNS = 1000  # indicators of labels whose covariances are compared
 _BLOCK_FIELDS = 1 << 22  # fields in memory at a time
 
 
@@ -59,10 +60,10 @@ def measure_activity(rbm: RBM, points: FloatArray, samples: FloatArray) -> Hidde
     """
     means = np.zeros(rbm.n_hidden)
     squares = np.zeros(rbm.n_hidden)
-    hidden = rbm.units[1]
+    visible, hidden = rbm.units
     shift = hidden.mean(rbm.hidden_bias)  # so that the difference of squares keeps its digits
     for rows in _blocks(len(points), rbm.n_hidden):
-        deviation = hidden.mean(points[rows] @ rbm.weights + rbm.hidden_bias) - shift
+        deviation = hidden.mean(visible.multiply(points[rows], rbm.weights) + rbm.hidden_bias) - shift
         means += deviation.sum(axis=0)
         squares += (deviation**2).sum(axis=0)
     means /= len(points)
@@ -79,7 +80,7 @@ def measure_activity(rbm: RBM, points: FloatArray, samples: FloatArray) -> Hidde
 
 
 def _remainders(rbm: RBM, states: FloatArray, means: FloatArray) -> FloatArray:
-    fields = states @ rbm.weights + rbm.hidden_bias
+    fields = rbm.visible.multiply(states, rbm.weights) + rbm.hidden_bias
     result: FloatArray = rbm.units[1].log_trace(fields) - means * fields
     return result
 
@@ -229,7 +230,11 @@ class MomentComparison:
 
 
 def compare_means(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
-    """The means of every visible unit in data and samples, both of independent points."""
+    """The means of every visible unit in data and samples, both of independent points; of labels those of the
+    indicators of all states.
+    """
+    if unit.width > 1:
+        return _compare_frequencies(unit, points, samples)
     centre, spread = points.mean(axis=0), spread_of(unit, points.shape[1])
     means, squares = [], []
     for states in (points, samples):
@@ -241,8 +246,30 @@ def compare_means(unit: Unit, points: FloatArray, samples: FloatArray) -> Moment
     return MomentComparison(data, drawn, found.beyond)
 
 
+def _compare_frequencies(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
+    """The frequencies of all states; an indicator is its own square."""
+    shares = [unit.column_means(states) for states in (points, samples)]
+    centre, spread = shares[0], unit.spread
+    means = [(share - centre) / spread for share in shares]
+    squares = [(share * (1.0 - 2.0 * centre) + centre**2) / spread**2 for share in shares]
+    found = _compare(means, squares, (len(points), len(samples)))
+    return MomentComparison(shares[0], shares[1], found.beyond)
+
+
+def _indicators(unit: Unit, states: FloatArray) -> FloatArray:
+    """The indicators of the states of labels, of some units evenly spread where they are many."""
+    count = min(states.shape[1], max(2, _MOST_COLUMNS // unit.width))
+    some = states[:, np.linspace(0, states.shape[1] - 1, count).round().astype(np.int64)]
+    result: FloatArray = (
+        (some[:, :, None] == np.arange(unit.width)).reshape(len(states), -1).astype(np.float64)
+    )
+    return result
+
+
 def compare_correlations(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
-    """The covariances of all pairs of visible units, ``i < j``."""
+    """The covariances of all pairs of visible units, ``i < j``; of labels those of indicators of states."""
+    if unit.width > 1:
+        points, samples = _indicators(unit, points), _indicators(unit, samples)
     upper, spread = np.triu_indices(points.shape[1], k=1), spread_of(unit, points.shape[1])
     averages, squares = [], []
     for states in (points, samples):
@@ -292,8 +319,8 @@ class IndependentLevel:
         Standard error of the difference between the machine and independent units, from the differences of
         all points.
     optimism : float
-        How far the fit to the same points raises it on average: half a nat per visible unit over the number
-        of points; 0 for held-out points.
+        How far the fit to the same points raises it on average: half a nat per fitted number, one per visible
+        unit (``q - 1`` of labels), over the number of points; 0 for held-out points.
     """
 
     value: float
@@ -313,9 +340,10 @@ def measure_independent(rbm: RBM, data: FloatArray, points: FloatArray | None) -
         bias = unit.bias_from(data, "data")
     except ValueError:
         return None
-    levels = on @ bias - unit.log_trace(bias).sum() + unit.log_base(on)
+    levels = unit.multiply(on, bias) - unit.log_trace(bias).sum() + unit.log_base(on)
     some = slice(0, _MOST_FREE)
     differences = levels[some] + free_energies(rbm, on[some])  # but for ln Z, which all points share
     error = float(differences.std() / math.sqrt(len(on)))
-    optimism = 0.5 * rbm.n_visible / len(data) if points is None else 0.0
+    n_numbers = rbm.n_visible * max(1, unit.width - 1)
+    optimism = 0.5 * n_numbers / len(data) if points is None else 0.0
     return IndependentLevel(float(levels.mean()), error, optimism)

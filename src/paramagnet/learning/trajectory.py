@@ -81,7 +81,8 @@ class Trajectory:
         if index >= len(self):  # this ends a loop over the rows, so it must be an IndexError
             raise IndexError(f"`index` must be below {len(self)}, the number of rows, got {index}.")
         row = self.log_likelihood[index], self.error[index], self.n_effective[index]
-        return Estimate(*map(float, row))
+        value, error, n_effective = map(float, row)
+        return Estimate(value, error, n_effective)
 
     def __repr__(self) -> str:
         return f"Trajectory({len(self)} rows up to update {self.update[-1]}: {self[0]!r} to {self[-1]!r})"

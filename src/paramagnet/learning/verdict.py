@@ -101,37 +101,45 @@ def judge_memory(memory: ChainMemory) -> list[Finding]:
     ]
 
 
-def judge_means(means: MomentComparison, *, of: str = "samples") -> list[Finding]:
-    """A finding if means of ``of`` differ from those of the data."""
+def judge_means(means: MomentComparison, *, of: str = "samples", width: int = 1) -> list[Finding]:
+    """A finding if means of ``of`` differ from those of the data; labels have ``width`` means each."""
     count = means.count(MOMENT_TOLERANCE)
     if count == 0:
         return []
     worst = int(np.argmax(means.beyond))
+    what, place = "visible units", f"unit {worst}"
+    if width > 1:
+        what, place = "states of visible units", f"unit {worst // width}, state {worst % width}"
     return [
         Finding(
             "means",
-            f"The means of {count} of {means.data.size} visible units differ between data and {of} (most in "
-            f"unit {worst}: {means.data[worst]:.3f} in the data, {means.samples[worst]:.3f} in the {of})",
+            f"The means of {count} of {means.data.size} {what} differ between data and {of} (most in "
+            f"{place}: {means.data[worst]:.3f} in the data, {means.samples[worst]:.3f} in the {of})",
             "train longer, start from visible_bias='data', or give the chains of training more sweeps per "
             "update",
         )
     ]
 
 
-def judge_correlations(pairs: MomentComparison, n_visible: int) -> list[Finding]:
-    """A finding if covariances of samples differ from those of the data."""
+def judge_correlations(pairs: MomentComparison, n_visible: int, labels: bool = False) -> list[Finding]:
+    """A finding if covariances of samples differ from those of the data; of ``labels``, of their states."""
     count = pairs.count(MOMENT_TOLERANCE)
     if count == 0:
         return []
     worst = int(np.argmax(pairs.beyond))
-    i, j = (int(indices[worst]) for indices in np.triu_indices(n_visible, k=1))
+    found = f"{pairs.data[worst]:.3f} in the data, {pairs.samples[worst]:.3f} in the samples"
+    if labels:
+        most = f"most: {found}"
+    else:
+        i, j = (int(indices[worst]) for indices in np.triu_indices(n_visible, k=1))
+        most = f"most for units {i} and {j}: {found}"
+    what = "states of visible units" if labels else "visible units"
     share = count / pairs.data.size
     return [
         Finding(
             "correlations",
-            f"The covariances of {count} of {pairs.data.size} pairs of visible units ({_percent(share)}) "
-            f"differ between data and samples (most for units {i} and {j}: {pairs.data[worst]:.3f} in the "
-            f"data, {pairs.samples[worst]:.3f} in the samples)",
+            f"The covariances of {count} of {pairs.data.size} pairs of {what} ({_percent(share)}) differ "
+            f"between data and samples ({most})",
             "train longer or with more hidden units, and give the chains of training more sweeps per update",
         )
     ]

@@ -102,7 +102,9 @@ def to_page(document: Document) -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f"<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{escape_html(document.title)}</h1>\n"
         f'<p class="opening">{_html_text(document.opening)}</p>\n'
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n{body}\n</main>\n</body>\n</html>\n'
+        '<nav aria-label="Contents"><details><summary>Contents</summary>'
+        f"<ul>{contents}</ul></details></nav>\n"
+        f"{body}\n</main>\n</body>\n</html>\n"
     )
 
 

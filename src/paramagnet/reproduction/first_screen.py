@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from paramagnet.reproduction.agreement import FEWEST_TRIALS, Rank, Verdict
 from paramagnet.reproduction.document import Bullets, Paragraph, Section
 from paramagnet.reproduction.paper import LIKELIHOOD_MISPRINTS, read_log_likelihoods
-from paramagnet.reproduction.power import SIZES, plant_fault, plant_faults
+from paramagnet.reproduction.power import SIZES, Ladders, plant_fault, plant_faults
 from paramagnet.reproduction.wording import AGREEMENT_RULE, span
 from paramagnet.sweeps.groups import GAINS, Runs
 from paramagnet.sweeps.sheet import Sheet, plain_sheet
@@ -39,11 +39,13 @@ def summary_section(
         if verdicts:
             words = "No column has a run from β_max and from another gain, so nothing can be compared."
         return Section("Verdict", (Paragraph(words),))
-    items = (_agreeing(verdicts), _differing(verdicts), _visible(verdicts, runs), _resting(verdicts, records))
+    ladders = [Ladders(own) for own in runs]
+    visible = _visible(verdicts, ladders)
+    items = (_agreeing(verdicts), _differing(verdicts), visible, _resting(verdicts, records))
     blocks = (
         Bullets(items),
-        _verdict_sheet(verdicts, runs),
-        _power_sheet(verdicts, runs),
+        _verdict_sheet(verdicts, ladders),
+        _power_sheet(verdicts, ladders),
         Paragraph(AGREEMENT_RULE),
     )
     return Section("Verdict", blocks)
@@ -83,12 +85,12 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _visible(verdicts: Sequence[Verdict], runs: Sequence[Runs]) -> str:
+def _visible(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> str:
     pieces = []
     for fault, name in _NAMES.items():
         counts = []
         for size in SIZES:
-            small, _, large = plant_faults(verdicts, runs, fault, size)
+            small, _, large = plant_faults(verdicts, ladders, fault, size)
             compared = small.n_compared
             counts.append(span({small.n_agreeing, large.n_agreeing}))
         pieces.append(f"{', '.join(counts)} of {compared} with {name} off by {_percents()} %")
@@ -129,9 +131,9 @@ def _resting(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
     return words
 
 
-def _verdict_sheet(verdicts: Sequence[Verdict], runs: Sequence[Runs]) -> Sheet:
+def _verdict_sheet(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> Sheet:
     rows = []
-    for verdict, own in zip(verdicts, runs, strict=True):
+    for verdict, own in zip(verdicts, ladders, strict=True):
         last = _last(verdict)
         rows.append(
             (
@@ -157,21 +159,21 @@ def _verdict_sheet(verdicts: Sequence[Verdict], runs: Sequence[Runs]) -> Sheet:
     return plain_sheet("verdicts", "Agreement with the paper, table by table", heading, rows, notes)
 
 
-def _planted(verdict: Verdict, runs: Runs, fault: str) -> str:
-    small, large = (plant_fault(verdict, runs, fault, 1.0 + sign * _SHOWN_SIZE) for sign in (-1, 1))
+def _planted(verdict: Verdict, ladders: Ladders, fault: str) -> str:
+    small, large = (plant_fault(verdict, ladders, fault, 1.0 + sign * _SHOWN_SIZE) for sign in (-1, 1))
     if not small.n_compared:
         return "-"
     return f"{small.n_agreeing}, {large.n_agreeing} / {small.n_compared}"
 
 
-def _power_sheet(verdicts: Sequence[Verdict], runs: Sequence[Runs]) -> Sheet:
+def _power_sheet(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> Sheet:
     heading = ["what is off", "as it is"]
     heading += [f"{100 * size:g} % too {way}" for size in SIZES for way in ("small", "large")]
     rows = []
     for fault, name in _NAMES.items():
         cells = []
         for size in SIZES:
-            small, none, large = plant_faults(verdicts, runs, fault, size)
+            small, none, large = plant_faults(verdicts, ladders, fault, size)
             cells += [f"{small.n_agreeing}", f"{large.n_agreeing}"]
         rows.append((name, f"{none.n_agreeing} / {none.n_compared}", *cells))
     note = (

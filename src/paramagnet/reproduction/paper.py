@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 
@@ -62,7 +63,12 @@ class PaperLogLikelihood:
 
 def read_log_likelihoods() -> list[PaperLogLikelihood]:
     """The 345 training log-likelihoods that the paper prints."""
-    return [
+    return list(_log_likelihoods())
+
+
+@cache
+def _log_likelihoods() -> tuple[PaperLogLikelihood, ...]:
+    return tuple(
         PaperLogLikelihood(
             row["table"],
             row["dataset"],
@@ -77,7 +83,7 @@ def read_log_likelihoods() -> list[PaperLogLikelihood]:
             row["bold"] == "1",
         )
         for row in _read("log_likelihoods.csv")
-    ]
+    )
 
 
 LIKELIHOOD_MISPRINTS = {

@@ -60,15 +60,28 @@ class GainLadder:
         return (self(gain * factor) - self(gain) if fault == "ladder" else 0.0) - reference
 
 
-def plant_fault(verdict: Verdict, runs: Runs, fault: str, factor: float) -> Planted:
+class Ladders:
+    """The ladders of a table's columns, each made once, when it is first asked for."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._found: dict[Column, GainLadder] = {}
+
+    def __getitem__(self, column: Column) -> GainLadder:
+        if column not in self._found:
+            self._found[column] = GainLadder(self._runs, column)
+        return self._found[column]
+
+
+def plant_fault(verdict: Verdict, ladders: Ladders, fault: str, factor: float) -> Planted:
     """Judge a table again with a fault in our scales.
 
     Parameters
     ----------
     verdict : Verdict
         The verdict on our runs as they are.
-    runs : dict
-        The same runs, by setting and start.
+    ladders : Ladders
+        Made of the same runs.
     fault : {"ladder", "row"}
         Whether all gains or the beta_max row alone is off.
     factor : float
@@ -83,7 +96,6 @@ def plant_fault(verdict: Verdict, runs: Runs, fault: str, factor: float) -> Plan
         raise ValueError(f"`fault` must be one of {', '.join(map(repr, FAULTS))}, got {fault!r}.")
     if not 0.0 < factor < math.inf:
         raise ValueError(f"`factor` must be positive and finite, got {factor!r}.")
-    ladders = {c.column: GainLadder(runs, c.column) for c in verdict.comparisons}
     moved = [
         _move(comparison, ladders[comparison.column], fault, factor)
         for comparison in verdict.comparisons
@@ -96,11 +108,13 @@ def _move(comparison: Comparison, ladder: GainLadder, fault: str, factor: float)
     return replace(comparison, ours=comparison.ours + ladder.change(comparison.start.gain, fault, factor))
 
 
-def plant_faults(verdicts: Sequence[Verdict], runs: Sequence[Runs], fault: str, size: float) -> list[Planted]:
+def plant_faults(
+    verdicts: Sequence[Verdict], ladders: Sequence[Ladders], fault: str, size: float
+) -> list[Planted]:
     """All tables together with scales that are too small, as they are, and too large by ``size``."""
     found = []
     for factor in (1.0 - size, 1.0, 1.0 + size):
-        parts = [plant_fault(v, r, fault, factor) for v, r in zip(verdicts, runs, strict=True)]
+        parts = [plant_fault(v, own, fault, factor) for v, own in zip(verdicts, ladders, strict=True)]
         agreeing, compared = (
             sum(getattr(part, name) for part in parts) for name in ("n_agreeing", "n_compared")
         )

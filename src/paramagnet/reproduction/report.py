@@ -28,6 +28,7 @@ from paramagnet.reproduction.sections import (
     table_sections,
 )
 from paramagnet.reproduction.wording import (
+    describe_kernels,
     describe_runs,
     is_about_draws,
     list_misprints,
@@ -101,7 +102,9 @@ def make_report(
     runs = [_runs_of(records, verdict.table) for verdict in shown]
     sheet, bullets = describe_runs(records)
     sections = [summary_section(shown, runs, records), *parse_notes(notes)]
-    sections.append(Section("What was run", (sheet, Bullets(bullets))))
+    kernels = describe_kernels(records)
+    timed = () if kernels is None else (kernels,)
+    sections.append(Section("What was run", (sheet, Bullets(bullets), *timed)))
     for verdict, own in zip(shown, runs, strict=True) if tables else ():
         sections += table_sections(verdict, own, figures)
     if tables and figures and any(record.sweep in paper_specs() for record in records):

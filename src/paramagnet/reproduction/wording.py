@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -30,6 +31,7 @@ AGREEMENT_RULE = (
     "add up. With fewer than three trials of ours the paper's standard deviations stand for ours."
 )
 LONG_RUN = "drybean_long"
+EARLIER = "earlier"
 _SETS = {"toy": "the toy data", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
 
 
@@ -119,6 +121,60 @@ def describe_runs(records: Sequence[RunRecord]) -> tuple[Sheet, tuple[str, ...]]
     bullets += [f"Computed with {environment}." for environment in sorted({r.environment for r in records})]
     bullets.append("A + after a commit: the sources differed from it.")
     return plain_sheet("runs", "Sweeps", heading, rows), tuple(bullets)
+
+
+def kernels_of(record: RunRecord) -> str:
+    """The kernels of the chains that a record names; "earlier" where it is older than the names."""
+    found = re.search(r", (\w+) kernels", record.environment)
+    return found[1] if found else EARLIER
+
+
+def describe_kernels(records: Sequence[RunRecord]) -> Sheet | None:
+    """Seconds per run of sampled sweeps, by the kernels that made them; None where there are none.
+
+    Cells differ in the time they take, so the last column compares only those that both kinds of kernels ran.
+    """
+    rows = []
+    sampled = [record for record in records if any(record.error) and math.isfinite(record.seconds)]
+    for name in sorted({record.sweep for record in sampled}):
+        part = [record for record in sampled if record.sweep == name]
+        old = [record for record in part if kernels_of(record) == EARLIER]
+        new = [record for record in part if kernels_of(record) != EARLIER]
+        rows.append((name, *_count_and_mean(old), *_count_and_mean(new), _ratio_in_same_cells(old, new)))
+    if not rows:
+        return None
+    heading = ("sweep", "earlier runs", "seconds a run", "later runs", "seconds a run", "later / earlier")
+    names = sorted({kernels_of(record) for record in sampled} - {EARLIER})
+    kernels = f"Later: those that name {' or '.join(names)} kernels." if names else "None names its kernels."
+    notes = (
+        f"Earlier: records that name no kernels. {kernels} Later / earlier: ratio of the mean times in the "
+        "cells that both have.",
+        "Processor time of one core, on machines that did other work as well.",
+    )
+    return plain_sheet(
+        "kernels", "Seconds per run, before and after the faster kernels", heading, rows, notes
+    )
+
+
+def _count_and_mean(records: Sequence[RunRecord]) -> tuple[str, str]:
+    if not records:
+        return "0", "-"
+    return f"{len(records)}", f"{sum(record.seconds for record in records) / len(records):.0f}"
+
+
+def _ratio_in_same_cells(old: Sequence[RunRecord], new: Sequence[RunRecord]) -> str:
+    """The mean over the cells that both have of the ratio of mean times."""
+    means = [_seconds_by_cell(part) for part in (old, new)]
+    ratios = [means[1][cell] / means[0][cell] for cell in sorted(means[0].keys() & means[1].keys())]
+    cells = f"{len(ratios)} cell" + "s" * (len(ratios) > 1)
+    return f"{sum(ratios) / len(ratios):.2f} ({cells})" if ratios else "-"
+
+
+def _seconds_by_cell(records: Sequence[RunRecord]) -> dict[tuple[int, str, float, str, float], float]:
+    times: dict[tuple[int, str, float, str, float], list[float]] = {}
+    for r in records:
+        times.setdefault((r.n_hidden, r.hidden, r.c, r.scheme, r.gain), []).append(r.seconds)
+    return {cell: sum(values) / len(values) for cell, values in times.items()}
 
 
 def _some(words: set[str], most: int = 3) -> str:

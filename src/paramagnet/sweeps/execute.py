@@ -149,17 +149,23 @@ def _record(run: Run, measured: Sequence[Record], **facts: Any) -> RunRecord:
     )
 
 
-def trained_machine(run: Run) -> RBM:
-    """The machine at the end of a run, the same as if it had been measured on the way."""
-    return train_run(run).rbm
+def trained_machine(run: Run, *, states: str = "", stop: Stop = NEVER) -> RBM:
+    """The machine at the end of a run, the same as if it had been measured on the way; see `train_run`."""
+    return train_run(run, states=states, stop=stop).rbm
 
 
-def train_run(run: Run) -> TrainState:
-    """The state at the end of a run, its chains included, the same as if it had been measured on the way."""
+def train_run(run: Run, *, states: str = "", stop: Stop = NEVER) -> TrainState:
+    """The state at the end of a run, its chains included, the same as if it had been measured on the way.
+
+    ``states`` is a folder that keeps the state on the way and at the end, empty for none; raises `Stopped` if
+    ``stop`` says so.
+    """
     with ONE_BLAS_THREAD:
         points, _ = load_points(run)
-        keeper = _Keeper(None, NEVER)
-        return _train(run, _draw(run, points).rbm, points, None, keeper, evaluate=())
+        keeper = _Keeper(state_file(states, run) if states else None, stop)
+        state = _train(run, _draw(run, points).rbm, points, None, keeper, evaluate=())
+        keeper.save(state, after=0.0)
+        return state
 
 
 def _train(

@@ -34,7 +34,8 @@ def _ways(scheme: type[Scheme]) -> tuple[str, ...]:
     return ("", DATA, OWN) if issubclass(scheme, Scale) and scheme.reads_biases else ("", DATA)
 
 
-_WAYS = {name: _ways(SCHEMES.find(name, "starts")) for name in SCHEMES.names}
+_SETTLED = [name for name in SCHEMES.names if SCHEMES.find(name, "starts").settled]
+_WAYS = {name: _ways(SCHEMES.find(name, "starts")) for name in _SETTLED}
 STARTS = tuple(name + way for way in ("", DATA, OWN) for name, ways in _WAYS.items() if way in ways)
 
 

@@ -26,12 +26,14 @@ import numpy as np
 
 from paramagnet.theory.biases import Biases
 from paramagnet.theory.ensemble import Ensemble, make_ensemble
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.layers.unit_theory import UnitTheory
 from paramagnet.units import FloatArray, Unit
 
 CONTINUOUS, CONDENSATION = "continuous", "condensation"
 _LARGEST_COUPLING = 1e12
 _N_HALVINGS = 200
+_NEARLY = 0.999  # of the coupling at which unbounded units condense
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,34 @@ def centred_means(theory: UnitTheory, biases: FloatArray, curvature: float) -> t
             break
     lam = 0.5 * (low + high)
     return lam, np.asarray(respond(lam).variance)
+
+
+def centred_start(
+    sigma: float, visible: Unit, hidden: Unit, visible_bias: FloatArray, hidden_bias: float, n_hidden: int
+) -> tuple[float, FloatArray | float]:
+    """The mean ``lam`` of the hidden units of a centred machine, and what the visible biases must gain so
+    that visible labels keep their frequencies.
+
+    To second order in the weights the hidden units weigh a visible state ``x`` by ``exp(sigma**2 sum_j t_j
+    |x - mu|**2/2)``, with ``t`` their variances. For a label this favours rare states, and ``b_ia = ln p_ia +
+    p_ia sigma**2 sum_j t_j`` takes it back. The visible units do the same to the hidden ones, whose mean is
+    found in that weight (`centred_means`).
+    """
+    theory, label = theory_of(hidden, "hidden"), visible.width > 1
+    means = visible.mean(visible_bias)
+    if label:
+        total = float(np.sum(means * (1.0 - means)))
+    else:
+        total = visible_variances(theory_of(visible, "visible"), 0.0, Biases(visible_bias))[0] * means.size
+    coupling = sigma**2 * total
+    if theory.tail:
+        coupling = min(coupling, _NEARLY / theory.tail)  # beyond, single units have no finite variance
+    if theory.label:
+        lam, variance = 1.0 / hidden.width, theory.free_variance
+    else:
+        found = centred_means(theory, np.array([hidden_bias]), 0.5 * coupling)
+        lam, variance = float(found[0][0]), float(found[1][0])
+    return lam, means * (sigma**2 * n_hidden * variance) if label else 0.0
 
 
 class _Machine:

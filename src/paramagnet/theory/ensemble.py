@@ -216,6 +216,20 @@ def as_bias(value: Any, argument: str) -> float:
     return bias
 
 
+def as_layer_bias(value: Any, unit: str | Unit, argument: str) -> float | Biases:
+    """The bias of all units of a layer, or `Biases` that fit them; ``argument`` is its name in the public
+    function.
+    """
+    theory = _as_theory(unit, argument.removesuffix("_bias"))
+    if not isinstance(value, Biases):
+        bias = as_bias(value, argument)
+        _check_biases(theory, None, np.array([bias]), argument)
+        return bias
+    _refuse_beyond(np.array([value.largest]), argument, -LARGEST_BIAS, LARGEST_BIAS)
+    _check_biases(theory, value, np.zeros(1), argument)
+    return value
+
+
 def _refuse_beyond(values: FloatArray, argument: str, low: float, high: float) -> None:
     """Raise ValueError for values beyond these bounds, where the averages would need too many nodes or
     numbers would leave the range of floats.

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from paramagnet._checks import as_count
-from paramagnet.theory.ensemble import Ensemble, as_bias, make_ensemble
+from paramagnet.theory.biases import Biases
+from paramagnet.theory.ensemble import Ensemble, as_layer_bias, make_ensemble
 from paramagnet.theory.forms import form_of
 from paramagnet.theory.formula import has_formula
 from paramagnet.theory.peak_search import Peak, first_peak, higher_maximum, known_peak, refine
 from paramagnet.theory.solution import stability_number
 from paramagnet.theory.status import LayerCorrelationMaximum, judge
-from paramagnet.units import Unit
+from paramagnet.units import Unit, as_unit
 
 _FIRST = 0.6  # the first beta of a scan; |chi| still grows below it
 _RATIO = 1.16  # ratio of neighbouring points of a scan for machines with one maximum
@@ -238,20 +239,21 @@ def weight_std(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
-    hidden_bias: float = 0.0,
+    visible_bias: float | Biases = 0.0,
+    hidden_bias: float | Biases = 0.0,
 ) -> float:
-    """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``, of a
-    machine without visible biases.
+    """The standard deviation of the initial weights, ``beta_max/sqrt(n_visible + n_hidden)``.
 
     Parameters
     ----------
     n_visible, n_hidden : int
-        Numbers of units.
+        Numbers of units; categorical units count once, whatever the number of their states.
     visible, hidden : str or Unit, optional
         Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
         also ``"relu"``, or a unit object.
-    hidden_bias : float, default 0.0
-        Bias of all hidden units.
+    visible_bias, hidden_bias : float or Biases, default 0.0
+        One bias of all units of a layer, or `Biases`, one per unit; for categorical units the number is 0,
+        and `Biases.of_frequencies` makes biases of the frequencies of their states.
 
     Returns
     -------
@@ -260,6 +262,9 @@ def weight_std(
     """
     n = as_count(n_visible, "n_visible")
     m = as_count(n_hidden, "n_hidden")
-    result = find_beta_max(m / n, visible=visible, hidden=hidden, c=as_bias(hidden_bias, "hidden_bias"))
+    units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
+    b = as_layer_bias(visible_bias, units[0], "visible_bias")
+    c = as_layer_bias(hidden_bias, units[1], "hidden_bias")
+    result = find_beta_max(m / n, visible=units[0], hidden=units[1], b=b, c=c)
     judge(result)
     return float(result.beta / np.sqrt(n + m))

@@ -1,0 +1,152 @@
+"""Commands on sequences: from an alignment to a likelihood, samples as FASTA, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import paramagnet as pm
+from paramagnet.cli import app
+
+TRAINING = "--hidden-units 3 --epochs 20 --learning-rate 0.05 --evaluate-at 0,20 --seed 1 --out m.safetensors"
+
+
+def run(command, *, code=0):
+    result = CliRunner().invoke(app, command.split())
+    assert result.exit_code == code, result.output
+    return re.sub(r"\s+", " ", result.output)
+
+
+def refused(command, words):
+    with pytest.raises((ValueError, OSError), match=words):
+        CliRunner().invoke(app, command.split(), catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A family whose second and fifth letters are the same, with a column of insertions."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    lines = []
+    for number in range(60):
+        letters = rng.choice(list("WYKL"), size=5)
+        letters[4] = letters[1]
+        text = "".join(letters)
+        lines.append(f">family/{number}\n{text[:2]}{'.a'[number % 2]}{text[2:]}")
+    (tmp_path / "family.fa").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_from_an_alignment_to_a_likelihood(folder):
+    text = run("data info family.fa")
+    assert "60 sequences of 5 sites" in text
+    assert "1 of 6 columns are insertions, dropped; alphabet protein" in text
+    assert "effective number at identity 0.8" in text
+    assert "learn it: paramagnet train family.fa --reweight 0.8 --held-out 0.2" in text
+    text = run(f"train family.fa --alphabet -KLWY --reweight 0.8 --held-out 0.25 {TRAINING}")
+    assert "effective sequences of 45 (identity 0.8)" in text
+    assert "60 sequences of 5 sites, 5 letters" in text
+    machine = pm.RBM.load("m.safetensors")
+    assert (machine.n_visible, machine.visible) == (5, pm.categorical(5))
+    kept = pm.data.SequencePreparation.load("m.safetensors")
+    assert (kept.alphabet, kept.columns) == ("-KLWY", (0, 1, 3, 4, 5))
+    text = run("evaluate m.safetensors family.fa --held-out")
+    assert "(15 points), ln Z exact" in text
+    assert "means of the training rows" in text
+    record = json.loads(run("evaluate m.safetensors family.fa --json"))
+    points = kept.apply("family.fa")
+    assert abs(record["log_likelihood"] - pm.log_likelihood(machine, points).value) < 1e-9
+    share = pm.data.site_frequencies(kept.read("family.fa").data[:1], 5)
+    assert share.shape == (5, 5)
+
+
+def test_samples_scores_and_features(folder):
+    run(f"train family.fa --alphabet -KLWY {TRAINING}")
+    run("sample m.safetensors --n-samples 7 --seed 1 --out new.fa")
+    samples = pm.data.read_alignment("new.fa", alphabet="-KLWY")
+    assert samples.data.shape == (7, 5)
+    assert samples.names[0] == "sample_1"
+    run("score m.safetensors new.fa --out scores.csv")
+    with open("scores.csv") as file:
+        rows = list(csv.DictReader(file))
+    machine = pm.RBM.load("m.safetensors")
+    exact = -machine.free_energy(samples.data) - pm.log_partition(machine)
+    assert [row["name"] for row in rows] == list(samples.names)
+    assert np.allclose([float(row["log_likelihood"]) for row in rows], exact)
+    run("transform m.safetensors family.fa --out features.csv")
+    with open("features.csv") as file:
+        first = next(csv.DictReader(file))
+    assert list(first) == ["row", "name", "h1", "h2", "h3"]
+    assert first["name"] == "family/0"
+    run("sample m.safetensors --n-samples 4 --seed 1 --out states.csv")
+    assert pm.read_data("states.csv").shape == (4, 5)
+    text = run("diagnose m.safetensors family.fa --chains 50 --steps 50 --no-likelihood --seed 1")
+    assert "sweeps" in text
+
+
+def test_letters_can_be_held_fixed(folder):
+    run(f"train family.fa --alphabet -KLWY {TRAINING}")
+    (folder / "design.fa").write_text(">a\nX?KXX\n>b\nWXXXX\n")
+    run("sample m.safetensors --clamp design.fa --n-samples 6 --steps 20 --seed 1 --out new.fa")
+    designs = pm.data.read_alignment("new.fa", alphabet="-KLWY").sequences
+    assert {text[2] for text in designs[:6]} == {"K"}
+    assert {text[0] for text in designs[6:]} == {"W"}
+    assert len({text[4] for text in designs}) > 1
+
+
+def test_counts_are_weights(folder):
+    (folder / "sites.txt").write_text("sequence count\nACG 30\nAUG 1\nGGG 5\nGUA 0\n")
+    text = run(f"train sites.txt {TRAINING}")
+    assert "counts of the sequences are their weights" in text
+    assert "4 letters" in text
+    machine = pm.RBM.load("m.safetensors")
+    states = pm.read_data("sites.txt")
+    record = json.loads(run("evaluate m.safetensors sites.txt --json"))
+    weighted = pm.log_likelihood(machine, states, sample_weight=[30, 1, 5, 0]).value
+    assert abs(record["log_likelihood"] - weighted) < 1e-9
+    assert abs(weighted - pm.log_likelihood(machine, states).value) > 0.1
+    facts = json.loads(run("data info sites.txt --json"))
+    assert (facts["n_sequences"], facts["alphabet"], facts["gap_share"]) == (4, "ACGU", None)
+
+
+def test_a_validation_file_has_the_sites_of_the_training(folder):
+    (folder / "other.fa").write_text(">a\nWY-KLK\n>b\nWYXKLK\n")  # no insertion among these
+    text = run(f"train family.fa --alphabet -KLWY --validation other.fa {TRAINING}")
+    assert "validation" in text
+    (folder / "short.fa").write_text(">a\nWYK\n")
+    refused("evaluate m.safetensors short.fa", "must have 5 sites, or 6 columns")
+
+
+def test_the_start_is_that_of_the_frequencies(folder):
+    text = run(f"train family.fa --alphabet -KLWY {TRAINING}")
+    level = float(re.search(r"independent units: (-[\d.]+)", text)[1])
+    assert -5 * np.log(5) < level < 0.0
+
+
+def test_what_is_refused(folder):
+    refused(f"train family.fa --visible spin {TRAINING}", "`--visible` must be categorical")
+    refused(f"train family.fa --visible categorical(4) {TRAINING}", "as many letters as units have states")
+    refused(f"train family.fa --drop 1 {TRAINING}", "`--drop` is for tables")
+    refused(f"train family.fa --alphabet ACGT {TRAINING}", "record 1 .*Add '-'")
+    refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "got 'Y' in record")
+    refused(f"train family.fa --reweight 1.5 {TRAINING}", "`--reweight` must be a share of sites")
+    refused(f"train missing.fa {TRAINING}", "there is no 'missing.fa'")
+    (folder / "weights.csv").write_text("1\n" * 60)
+    refused(f"train family.fa --reweight 0.8 --sample-weight weights.csv {TRAINING}", "exclude each other")
+    refused("compare family.fa --hidden-units 2", "two values per feature for comparisons")
+    refused("data binarize family.fa out.npy", "'categorical' for a file of sequences")
+    (folder / "empty.fa").write_text("")
+    refused("data info empty.fa", "at least one sequence")
+    (folder / "ragged.fa").write_text(">a\nWY\n>b\nWYK\n>c\nWY\n")
+    refused(f"train ragged.fa {TRAINING}", r"record 2 \('b'\)")
+    (folder / "points.csv").write_text("0,1\n1,0\n1,1\n0,0\n" * 5)
+    refused(f"train points.csv --alphabet dna {TRAINING}", "`--alphabet` is for sequences")
+    refused(f"train points.csv --reweight 0.8 {TRAINING}", "`--reweight` is for sequences")
+    run(f"train points.csv {TRAINING}")
+    refused("sample m.safetensors --out new.fa", "not trained on sequences")
+    refused("evaluate m.safetensors family.fa", "must be a table like the one")

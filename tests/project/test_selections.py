@@ -1,0 +1,98 @@
+"""Other selections of MNIST's images: planted levels move the words, and no record is needed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from paramagnet.reproduction.paper_specs import find_spec
+from paramagnet.sweeps.seeds import data_seed, weight_seed
+from paramagnet.sweeps.store import Store
+
+ROOT = Path(__file__).parents[2]
+SPEC = ROOT / "benchmarks" / "mnist_points.toml"
+PRINTED = {40: -140.14, 80: -132.12, 100: -131.07}  # [Y25] Table 8, beta_max
+
+
+@pytest.fixture(scope="module")
+def selections():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        yield importlib.import_module("mnist_selections")
+
+
+def planted(*shifts):
+    """Records of as many selections, each off the paper's values by its shift."""
+    records = Store(ROOT / "results" / "mnist_spin.jsonl").records()
+    (model,) = (r for r in records if (r.gain, r.trial, r.scheme) == (1.0, 0, "layer-correlation"))
+    return [
+        replace(
+            model,
+            sweep="mnist_points",
+            table="",
+            trial=trial,
+            epochs=(0, *PRINTED),
+            log_likelihood=(-540.0, *(value + shift for value in PRINTED.values())),
+        )
+        for trial, shift in enumerate(shifts)
+    ]
+
+
+def test_the_sweep_is_table_8_on_other_selections():
+    points, table = find_spec(SPEC), find_spec("mnist_spin")
+    assert replace(points.data, datasets=1) == table.data
+    assert points.learning == table.learning
+    assert points.measurement.epochs == table.measurement.epochs
+    assert points.measurement.effort(100) == table.measurement.effort(100)
+    runs = list(points.runs())
+    assert len(runs) == 4
+    assert len({data_seed(run) for run in runs}) == 4
+    assert data_seed(runs[0]) is None  # the selection of the tables
+    first = next(run for run in table.runs(trials=1) if run.gain == 1.0)
+    assert {weight_seed(run) for run in runs} == {weight_seed(first)}
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "none was run yet"), (1, "1 of 4 runs"), (2, "2 of 4 runs")]
+)
+def test_without_enough_records_nothing_is_concluded(selections, count, words):
+    levels = selections.read_levels(planted(*[-1.0] * count))
+    text = selections.describe_levels(levels)
+    assert words in text
+    assert "is not known" in text
+    if count:
+        head, rows = selections.table_rows(levels)
+        assert len(head) == len(rows[0]) == 3 + count
+
+
+def test_a_spread_as_large_as_the_gap_explains_it_and_a_small_one_does_not(selections):
+    wide = selections.read_levels(planted(-3.5, 0.2, -1.9, -2.0))
+    narrow = selections.read_levels(planted(-1.9, -1.7, -1.8, -1.8))
+    assert "can explain the difference" in selections.describe_levels(wide)
+    text = selections.describe_levels(narrow)
+    assert "does not explain the difference there" in text
+    assert "after 40, 80 and 100 epochs, so" in text
+    assert "-1.8, -1.8 and -1.8 nats" in text
+
+
+def test_interval_by_hand(selections):
+    shifts = np.array([-3.0, -1.0, -2.5, -1.5])
+    level = selections.read_levels(planted(*shifts))[0]
+    assert level.mean == pytest.approx(PRINTED[40] - 2.0)
+    assert level.std == pytest.approx(math.sqrt(2.5 / 3.0))
+    assert level.reach == pytest.approx(3.182446 * math.sqrt(2.5 / 3.0 * 1.25), rel=1e-6)
+    assert level.explained
+
+
+def test_one_more_selection_is_outside_the_interval_in_one_case_of_twenty(selections):
+    rng = np.random.default_rng(7)
+    draws = rng.normal(-132.0, 1.3, (4000, 5))
+    missed = [not selections.Level(40, row[0], 1.0, tuple(row[1:])).explained for row in draws]
+    assert 0.04 < np.mean(missed) < 0.06
+    planted_shift = [not selections.Level(40, row[0] + 8.0, 1.0, tuple(row[1:])).explained for row in draws]
+    assert np.mean(planted_shift) > 0.8
