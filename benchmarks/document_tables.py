@@ -20,6 +20,7 @@ from typing import Any
 import differences_tables
 import findings
 import hidden_noise
+import learning_tables
 import mirror_chains
 import mnist_selections
 import paramagnet as pm
@@ -41,7 +42,7 @@ from reproduction_facts import Facts
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "benchmarks" / "data"
 PAPER = ROOT / "src" / "paramagnet" / "reproduction" / "paper" / "log_likelihoods.csv"
-PAGES = ["docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/theory.md"]
+PAGES = ["docs/against.md", "docs/choosing.md", "docs/differences.md", "docs/learning.md", "docs/theory.md"]
 SETS = {"toy": "toy", "drybean": "Dry Bean", "ulc": "Urban Land Cover", "mnist": "MNIST"}
 OTHERS = [gain for gain in GAINS if gain != 1.0]
 GAIN_NAMES = ["gain 1/4", "1/2", "2", "4"]
@@ -411,6 +412,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "chains-cost": chains_cost,
     "tempering": tempering,
     "temperatures": temperatures,
+    "silent-failure": lambda: learning_tables.silent_failure(record("silent_failure")),
+    "centring": lambda: learning_tables.centring(record("learning_digits")),
+    "penalties": lambda: learning_tables.penalties(record("learning_digits")),
+    "mirrored-mnist": lambda: learning_tables.mirrored(record("mirrored_chains")),
     "schemes": schemes,
     "gains": gains,
     "gains-held-out": gains_held_out,

@@ -23,6 +23,8 @@ import numpy as np
 
 from ratio import interleave, write_json
 
+UPDATES, ROUNDS = 20, 60  # of a turn, and turns: on a busy machine a long turn is always interrupted
+
 
 def steps_of(n_visible: int, n_hidden: int, n_threads: int | None) -> Any:
     import paramagnet as pm
@@ -43,8 +45,8 @@ def threads() -> dict[str, float]:
     calls = {}
     for name, n_threads in (("default", None), ("one", 1)):
         steps = steps_of(64, 100, n_threads)
-        calls[name] = lambda steps=steps: [next(steps) for _ in range(50)]
-    return {name: 50.0 / seconds for name, seconds in interleave(calls, rounds=40).items()}
+        calls[name] = lambda steps=steps: [next(steps) for _ in range(UPDATES)]
+    return {name: UPDATES / seconds for name, seconds in interleave(calls, rounds=ROUNDS).items()}
 
 
 def idle() -> dict[str, float]:

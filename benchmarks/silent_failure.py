@@ -3,7 +3,8 @@
     python benchmarks/silent_failure.py [--json benchmarks/data/silent_failure.json] [--only "bits" ...]
 
 Digits in two values (a pixel of 8 or more is on), 1400 points to learn and 397 held out, 64 x 100 units,
-batches of 100, 100 chains, one thread. What is run, and with which seeds, is in silent_failure.toml. Each run
+batches of 100, 100 chains, one thread. What is run, with which seeds, is in data/silent_failure_plan.toml.
+Each run
 starts from the paper's machine (no visible biases) or from the biases of the data. "constant" is Adam at
 0.001 without guard, "guarded" the same with it, "default" is what `train` does: the rate falls linearly to
 0.02 of itself, and there is a guard.
@@ -32,7 +33,9 @@ from paramagnet.learning.guard import GuardedRun
 from paramagnet.units import FloatArray
 from ratio import interleave, write_json
 
-PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+PLAN = tomllib.loads(
+    (Path(__file__).parent / "data" / "silent_failure_plan.toml").read_text(encoding="utf-8")
+)
 N_TRAINING, BATCH = PLAN["n_training"], PLAN["batch_size"]
 N_BATCHES = N_TRAINING // BATCH
 COST_UPDATES, COST_ROUNDS = 2_000, 5

@@ -186,6 +186,8 @@ class Unit(ABC):
             result = states.mean(axis=0, dtype=np.float64)
         else:
             result = weights @ states / weights.sum()
+            # Rounding must not carry the mean of units that never change out of their range.
+            np.clip(result, states.min(axis=0), states.max(axis=0), out=result)
         return result
 
     def project(self, weights: FloatArray) -> FloatArray:

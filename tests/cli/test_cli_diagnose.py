@@ -42,6 +42,7 @@ def test_text(folder):
     assert max(map(len, lines)) <= 80
     assert [line.split("  ")[0] for line in lines] == [
         "log-likelihood, data",
+        "independent units, data",
         "idle hidden units",
         "effective hidden units",
         "mirrored chains",

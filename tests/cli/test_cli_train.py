@@ -439,3 +439,30 @@ def test_a_budget_in_seconds_and_early_stopping(folder):
     assert "early_stopping" in load_checkpoint("model.checkpoint.safetensors").settings
     with pytest.raises(ValueError, match="`--schedule` must be"):
         run(*BASIC, "--force", "--schedule", "fast")
+
+
+def test_nobody_ends_below_independent_units_unaware(folder):
+    """Digits, 40 hidden units, 10 epochs, all defaults: ten updates are too few, and the command says so."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    np.savetxt("digits.csv", (datasets.load_digits().data >= 8).astype(int), fmt="%d", delimiter=",")
+    result = run(
+        "train", "digits.csv", "--hidden-units", 40, "--epochs", 10, "--out", "d.safetensors", "--seed", 1
+    )
+    assert "independent units: -25.1192 nats per point" in result.stderr
+    words = " ".join(result.stderr.split())
+    assert (
+        "independent units with the means of the data have -25.12: it has learned less than the means"
+        in words
+    )
+
+
+def test_the_level_of_independent_units_has_the_weights(folder):
+    spins = np.load("spins.npy")
+    weights = np.arange(40.0) % 3
+    np.save("weights.npy", weights)
+    result = run(*BASIC, "--sample-weight", "weights.npy")
+    level = paramagnet.independent_log_likelihood(np.repeat(spins, weights.astype(int), axis=0))
+    assert f"independent units: {level:.4f} nats per point" in result.stderr
+    np.save("weights.npy", weights[:7])
+    with pytest.raises(ValueError, match="one number for each of the 40 points"):
+        run(*BASIC, "--force", "--sample-weight", "weights.npy")

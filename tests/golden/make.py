@@ -372,6 +372,7 @@ def shown(array: np.ndarray) -> list[float]:
 
 
 STUDY = "win"  # the name of the study of starts, and of the folder of its records
+NO_SPECIFICATIONS = ("recipe_choice",)  # settings that a script of benchmarks reads by itself
 
 
 def spec_sources() -> dict[str, Path]:
@@ -380,7 +381,8 @@ def spec_sources() -> dict[str, Path]:
     for path in (*ROOT.glob("src/paramagnet/**/*.toml"), *ROOT.glob("studies/**/specs/*.toml")):
         is_study = path.is_relative_to(ROOT / "studies") or path.parent.name == STUDY
         found[f"{STUDY}/{path.stem}" if is_study else path.stem] = path
-    return found | {path.stem: path for path in ROOT.glob("benchmarks/*.toml")}
+    benchmarks = (path for path in ROOT.glob("benchmarks/*.toml") if path.stem not in NO_SPECIFICATIONS)
+    return found | {path.stem: path for path in benchmarks}
 
 
 def read_source(name: str) -> Spec:

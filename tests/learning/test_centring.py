@@ -40,38 +40,76 @@ def points_for(unit, n_visible=4, n_points=17):
     )
 
 
-def at(centred, mu, lam, layout):
-    """The plain machine whose parameters in coordinates around ``mu`` and ``lam`` are ``centred``."""
-    weights, visible_bias, hidden_bias = layout.split(centred)
-    return pm.RBM(
-        weights, visible_bias - weights @ lam, hidden_bias - mu @ weights, layout.visible, layout.hidden
-    )
+PAIRS_OF_ANY_UNITS = [
+    *PAIRS,
+    ("categorical(3)", "bit"),
+    ("categorical(3)", "spin"),
+    ("bit", "categorical(3)"),
+    ("spin", "categorical(4)"),
+    ("categorical(3)", "categorical(2)"),
+    ("spin", "relu"),
+    ("bit", "relu"),
+    ("categorical(3)", "relu"),
+    ("spin", "drelu"),
+    ("bit", "drelu"),
+    ("relu", "bit"),
+    ("relu", "spin"),
+    ("drelu", "bit"),
+]
 
 
-@pytest.mark.parametrize(("visible", "hidden"), PAIRS)
+def labels_or_points(unit):
+    """Points for units of any type."""
+    rng = np.random.default_rng(4)
+    if unit.startswith("categorical"):
+        return rng.choice(3, size=(17, 4), p=(0.2, 0.3, 0.5)).astype(float)
+    if unit.endswith("relu"):
+        return rng.exponential(0.6, size=(17, 4)) + np.linspace(0.0, 0.5, 4)
+    return points_for(unit)
+
+
+@pytest.mark.parametrize(("visible", "hidden"), PAIRS_OF_ANY_UNITS)
 def test_the_gradient_is_that_of_the_likelihood_in_centred_coordinates(visible, hidden):
-    """A step of plain ascent at rate 1 moves the centred coordinates by the finite differences in them."""
-    rbm, points = make_machine(visible, hidden, scale=0.2), points_for(visible)
+    """A step of plain ascent at rate 1 moves the centred coordinates by the finite differences in them.
+
+    Machines of categorical units are compared in the zero-sum gauge.
+    """
+    points = labels_or_points(visible)
+    unit = pm.units.find_unit(visible, "visible")
+    rbm = pm.initialize(4, 3, visible=visible, hidden=hidden, scheme="hinton", gain=20.0, rng=0)
+    layout = Layout.of(rbm)
+    start = layout.flatten(rbm) + 0.2 * np.random.default_rng(1).normal(size=layout.size)
+    layout.fix_gauge(start)
+    rbm = layout.machine(start)
     result = pm.train(
         rbm, points, epochs=1, gradient=pm.Exact(), optimizer=pm.SGD(1.0), centred=True, evaluate=[]
     )
-    layout, mu, lam = Layout.of(rbm), points.mean(axis=0), result.state.offsets
-    np.testing.assert_allclose(lam, rbm.mean_h_given_v(points).mean(axis=0), atol=1e-14)
+    mu, lam = unit.column_means(points), result.state.offsets
+    if layout.hidden.width == 1 and not layout.hidden.parameters:
+        np.testing.assert_allclose(lam, rbm.mean_h_given_v(points).mean(axis=0), atol=1e-12)
 
-    def coordinates(machine):
-        w = machine.weights
-        return np.concatenate((w.ravel(), machine.hidden_bias + mu @ w, machine.visible_bias + w @ lam))
+    def change(vector, sign):
+        """To centred coordinates, or back."""
+        found = np.array(vector)
+        weights, visible_bias, hidden_bias = layout.split(found)
+        visible_bias += sign * (weights @ lam)
+        hidden_bias += sign * (mu @ weights)
+        return found
 
-    before, step = coordinates(rbm), 1e-5
+    before, step = change(layout.flatten(rbm), 1.0), 1e-5
 
     def likelihood(vector):
-        return pm.log_likelihood(at(vector, mu, lam, layout), points).value
+        return pm.log_likelihood(layout.machine(change(vector, -1.0)), points).value
 
     slopes = [
         (likelihood(before + step * axis) - likelihood(before - step * axis)) / (2.0 * step)
         for axis in np.eye(layout.size)
     ]
-    np.testing.assert_allclose(coordinates(result.rbm) - before, slopes, atol=1e-6)
+    wanted = change(before + slopes, -1.0)
+    layout.fix_gauge(wanted)
+    np.testing.assert_allclose(result.state.parameters, wanted, atol=1e-6)
+    plain = pm.train(rbm, points, epochs=1, gradient=pm.Exact(), optimizer=pm.SGD(1.0), evaluate=[])
+    assert abs(plain.state.parameters - wanted).max() > 1e-3  # the plain step is another one
 
 
 # The plain run as a special case

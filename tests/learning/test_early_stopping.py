@@ -205,3 +205,57 @@ def test_a_schedule_over_the_whole_run():
     stated = Schedule("linear", 0.1, end=0.02 * 0.1, n_updates=12)
     by_numbers = train(machine(), DATA, epochs=4, optimizer=SGD(stated), batch_size=10, rng=0)
     assert np.array_equal(by_name.rbm.weights, by_numbers.rbm.weights)
+
+
+# Weights of held-out points
+
+
+def test_weighted_differences_against_loops():
+    rbms = [initialize(8, 3, rng=seed) for seed in (1, 2)]
+    layout = Layout.of(rbms[0])
+    kept = [Kept(layout.flatten(rbm), 0, 0, 0.0, log_partition(rbm), 0.0) for rbm in rbms]
+    weights = np.arange(len(HELD_OUT)) % 7 + 0.25
+    gain, error = paired_gain(layout, *kept, HELD_OUT, weights)
+    values = [log_likelihood(rbm, HELD_OUT, sample_weight=weights).value for rbm in rbms]
+    assert gain == pytest.approx(values[1] - values[0], abs=1e-12)
+    each = [log_likelihood(rbms[1], [v]).value - log_likelihood(rbms[0], [v]).value for v in HELD_OUT]
+    total, squares = sum(weights), sum(w * w for w in weights)
+    variance = sum((w * (d - gain)) ** 2 for w, d in zip(weights, each, strict=True)) / total**2
+    number = total**2 / squares
+    assert error == pytest.approx(math.sqrt(variance * number / (number - 1.0)), rel=1e-9)
+    plain, equal = (paired_gain(layout, *kept, HELD_OUT, w) for w in (None, np.full(len(HELD_OUT), 3.0)))
+    assert equal == pytest.approx(plain, rel=1e-12)
+    assert paired_gain(layout, *kept, HELD_OUT[:1], np.ones(1))[1] == math.inf
+
+
+def test_the_error_of_a_weighted_difference_is_its_scatter():
+    """Over many draws of held-out points; an error as if weights were repetitions would be half of it."""
+    rbms = [initialize(8, 3, gain=2.0, rng=seed) for seed in (1, 2)]
+    layout = Layout.of(rbms[0])
+    kept = [Kept(layout.flatten(rbm), 0, 0, 0.0, log_partition(rbm), 0.0) for rbm in rbms]
+    rng = np.random.default_rng(3)
+    weights = np.where(np.arange(60) < 10, 6.0, 1.0)
+    found = [paired_gain(layout, *kept, rng.choice([-1.0, 1.0], (60, 8)), weights) for _ in range(600)]
+    gains, errors = np.array(found).T
+    assert errors.mean() == pytest.approx(gains.std(), rel=0.1)
+    as_if_repeated = errors.mean() * math.sqrt((weights @ weights) / weights.sum() ** 2 * 110) ** -1
+    assert gains.std() > 1.3 * as_if_repeated
+
+
+def test_early_stopping_follows_the_weights():
+    """Held-out points that count are those of another source: the best machine is an early one."""
+    other = np.where(np.random.default_rng(8).random((40, 8)) < 0.5, 1.0, -1.0)
+    points = np.concatenate((HELD_OUT, other))
+    stopping = {"early_stopping": EarlyStopping(patience=3)}
+    ends = {}
+    for name, weights in (
+        ("same", np.repeat([1.0, 1e-9], (400, 40))),
+        ("other", np.repeat([1e-9, 1.0], (400, 40))),
+    ):
+        options = {**OVERFITS, "validation": points, "validation_weight": weights}
+        result = train(machine(), DATA, epochs=300, **options, **stopping)
+        kept = result.state.watch.best
+        chosen = HELD_OUT if name == "same" else other
+        assert log_likelihood(result.rbm, chosen).value == pytest.approx(kept.value, abs=1e-6)
+        ends[name] = kept.epoch
+    assert ends["other"] < ends["same"]

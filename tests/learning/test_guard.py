@@ -12,11 +12,14 @@ import pytest
 from paramagnet import (
     CD,
     PCD,
+    RBM,
     SGD,
     Adam,
+    EarlyStopping,
     Exact,
     Guard,
     Schedule,
+    Tempering,
     TrainingWarning,
     independent_log_likelihood,
     initialize,
@@ -25,6 +28,7 @@ from paramagnet import (
     train,
     training_steps,
 )
+from paramagnet.layout import Layout
 from paramagnet.learning.guard import GuardedRun
 from paramagnet.learning.watch import Kept
 
@@ -159,7 +163,8 @@ def test_a_result_below_independent_units_is_named():
     assert len(result.notes) == 1
     exact = train(rbm, biased, epochs=2, optimizer=Adam(1e-6), gradient=Exact())
     assert "learned less than the means" in exact.notes[0]  # logged, not warned
-    assert not train(rbm, biased, epochs=200, optimizer=Adam(0.05), gradient=Exact()).notes
+    notes = train(rbm, biased, epochs=200, optimizer=Adam(0.05), gradient=Exact()).notes
+    assert not any("learned less than the means" in note for note in notes)
 
 
 @pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
@@ -228,3 +233,175 @@ def test_other_guards_are_refused_when_a_run_goes_on():
     with pytest.raises(ValueError, match="`guard` must be True, False, None or a `Guard`"):
         train(machine(), DATA, epochs=1, guard="yes", **OPTIONS)
     assert train(state, DATA, epochs=2, guard=False, **OPTIONS).state.epoch == 2
+
+
+# States far from the data
+
+
+def two_modes(n_visible=40, tilt=6.0):
+    """A machine of which data are one mode, and a heavier one is their negative, far away."""
+    pattern = np.where(np.arange(n_visible) % 3 == 0, 1.0, -1.0)
+    rbm = RBM(np.outer(pattern, [1.0]), 0.0, [-tilt], "spin", "spin")
+    rng = np.random.default_rng(5)
+    data = pattern * rng.choice([-1.0, 1.0], p=[0.1, 0.9], size=(50, n_visible))
+    return rbm, data
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_states_far_from_the_data_are_seen(blind, monkeypatch):
+    """A mAIS from the means of the data alone misses the heavier mode, by 12 nats."""
+    rbm, data = two_modes()
+    run = GuardedRun(Guard(), Layout.of(rbm), data, CHAINS, 20, None)
+    if blind:
+        object.__setattr__(run, "starts", run.starts[1:])
+    state = train(rbm, data, epochs=0, **{**OPTIONS, "evaluate": (), "guard": False}).state
+    found = run.look(state, state.parameters, 1)
+    wrong = abs(found.value - log_likelihood(rbm, data).value) > 1.0
+    assert wrong is blind
+
+
+def test_chains_start_anew_from_data_and_from_random_states():
+    rbm, data = two_modes()
+    run = GuardedRun(Guard(), Layout.of(rbm), data, CHAINS, 20, None)
+    state = train(rbm, data, epochs=0, **{**OPTIONS, "evaluate": (), "guard": False}).state
+    overlap = run.restarted(state, state.parameters).visible @ np.sign(rbm.weights[:, 0])
+    assert (overlap[::2] > 0.0).all()  # from the data
+    assert (overlap[1::2] < 0.0).any()
+
+
+# Weights of points
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+def test_weights_of_points_count():
+    counts = np.arange(60) % 4
+    again = np.repeat(DATA, counts, axis=0)
+    weights = counts[counts > 0] / counts.mean()
+    weighted = GuardedRun(Guard(), Layout.of(machine()), DATA[counts > 0], CHAINS, 20, None, weights)
+    repeated = GuardedRun(Guard(), Layout.of(machine()), again, CHAINS, 20, None)
+    assert weighted.level == pytest.approx(repeated.level, abs=1e-12)
+    np.testing.assert_allclose(weighted.starts[1], repeated.starts[1], atol=1e-12)
+    state = train(machine(), DATA, epochs=0, **OPTIONS).state
+    found, wanted = (run.look(state, state.parameters, 1).value for run in (weighted, repeated))
+    assert found == pytest.approx(wanted, abs=1e-6)
+    assert abs(found - GuardedRun(Guard(), Layout.of(machine()), DATA, CHAINS, 20, None).look(
+        state, state.parameters, 1
+    ).value) > 1e-3  # fmt: skip
+    run = train(machine(), DATA, epochs=2, sample_weight=counts, **{**OPTIONS, "guard": Guard(every=3)})
+    assert run.state.checks[0].log_likelihood == pytest.approx(wanted, abs=0.3)
+
+
+def test_the_level_of_independent_units_has_the_weights():
+    """Half of the points are the negative of the others, and do not count."""
+    rng = np.random.default_rng(1)
+    ones = np.where(rng.random((40, 12)) < 0.95, 1.0, -1.0)
+    points, weights = np.concatenate((ones, -ones)), np.repeat([1.0, 1e-9], 40)
+    rbm = initialize(12, 2, gain=0.01, rng=0)
+    options = {"epochs": 1, "gradient": Exact(), "optimizer": SGD(1e-9)}
+    assert "learned less than the means" in train(rbm, points, sample_weight=weights, **options).notes[0]
+    assert not train(rbm, points, **options).notes  # without weights the means are zero
+
+
+# Resuming, whatever interrupts
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+def test_a_run_interrupted_on_each_side_of_a_failure(offset, tmp_path):
+    options = {**TOO_FAST, "centred": True, "sample_weight": np.arange(60) % 5 + 0.5}
+    whole = train(machine(), DATA, epochs=50, **options)
+    failures = [check.update for check in whole.state.checks if check.failed]
+    path = tmp_path / "run.checkpoint"
+
+    def halt(state):
+        if state.update == failures[-1] + offset:
+            raise StopIteration
+
+    train(machine(), DATA, epochs=50, callback=halt, checkpoint=path, **options)
+    again = train(load_checkpoint(path), DATA, epochs=50, **options)
+    np.testing.assert_array_equal(again.state.parameters, whole.state.parameters)
+    np.testing.assert_array_equal(again.state.chains.visible, whole.state.chains.visible)
+    assert again.state.checks == whole.state.checks
+    assert again.notes == whole.notes
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+def test_a_check_that_is_interrupted_is_made_again(tmp_path, monkeypatch):
+    """Ctrl-C in the middle of a check leaves the state before it."""
+    whole = train(machine(), DATA, epochs=50, **TOO_FAST)
+    first = next(check.update for check in whole.state.checks if check.failed)
+    path, look = tmp_path / "run.checkpoint", GuardedRun.look
+
+    def interrupted(self, state, parameters, closeness):
+        if state.update == first:
+            raise KeyboardInterrupt
+        return look(self, state, parameters, closeness)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GuardedRun, "look", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(machine(), DATA, epochs=50, checkpoint=path, **TOO_FAST)
+    assert load_checkpoint(path).update == first - 1
+    again = train(load_checkpoint(path), DATA, epochs=50, **TOO_FAST)
+    np.testing.assert_array_equal(again.state.parameters, whole.state.parameters)
+    assert again.state.checks == whole.state.checks
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+def test_tempering_is_guarded_and_resumed(tmp_path):
+    options = {**TOO_FAST, "gradient": Tempering(20, 1, n_relax=5, n_threads=1), "optimizer": SGD(2.0)}
+    whole = train(machine(), DATA, epochs=30, **options)
+    first = next(check.update for check in whole.state.checks if check.failed)
+    path = tmp_path / "run.checkpoint"
+    for stop in (first - 1, first):
+
+        def halt(state, stop=stop):
+            if state.update == stop:
+                raise StopIteration
+
+        train(machine(), DATA, epochs=30, callback=halt, checkpoint=path, **options)
+        again = train(load_checkpoint(path), DATA, epochs=30, **options)
+        np.testing.assert_array_equal(again.state.parameters, whole.state.parameters)
+        assert again.state.checks == whole.state.checks
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+def test_budget_guard_early_stopping_and_schedule_together(tmp_path):
+    """All that a run decides about itself, at once: interrupted at any update it ends in the same bits."""
+    options = {
+        **TOO_FAST, "optimizer": SGD("linear(0.5, end=0.4)"), "evaluate": 2, "validation": DATA[:20],
+        "validation_weight": np.arange(20.0), "early_stopping": EarlyStopping(patience=40),
+    }  # fmt: skip
+    whole = train(machine(), DATA, seconds=20.0, epochs=40, **options)
+    assert whole.state.watch.epochs is not None
+    assert any(check.failed for check in whole.state.checks)
+    path = tmp_path / "run.checkpoint"
+    for stop in (1, 20, 21, whole.state.update - 1):
+
+        def halt(state, stop=stop):
+            if state.update == stop:
+                raise StopIteration
+
+        train(machine(), DATA, seconds=20.0, epochs=40, callback=halt, checkpoint=path, **options)
+        again = train(load_checkpoint(path), DATA, seconds=20.0, **options)
+        np.testing.assert_array_equal(again.state.parameters, whole.state.parameters)
+        np.testing.assert_array_equal(again.rbm.weights, whole.rbm.weights)
+        assert again.state.checks == whole.state.checks
+        assert again.state.watch.n_misses == whole.state.watch.n_misses
+        assert again.notes == whole.notes
+
+
+# Words at the end
+
+
+def test_mirrored_chains_are_named_at_the_end():
+    """Chains that live in the negative of the data, and cannot leave it."""
+    _, data = two_modes()
+    weights = 2.0 * np.outer(np.sign(data.mean(axis=0)), [1.0, 0.0])
+    rbm = RBM(weights, 0.0, [0.0, 0.0], "spin", "spin")
+    options = {"gradient": PCD(40, 1, 20, n_threads=1), "optimizer": SGD(1e-9), "evaluate": ()}
+    with pytest.warns(TrainingWarning) as warned:
+        result = train(rbm, data, epochs=220, guard=Guard(every=200), rng=0, **options)
+    assert tuple(str(one.message) for one in warned) == result.notes
+    assert any("of the chains are mirrored" in note and "centred=True" in note for note in result.notes)
+    assert not any("mirrored" in note for note in train(rbm, data, epochs=20, **options).notes)  # a trial

@@ -17,6 +17,7 @@ from paramagnet.learning.state import load_checkpoint
 from paramagnet.learning.weighting import as_point_weights
 
 PAIRS = [("spin", "bit"), ("bit", "spin"), ("bit", "bit"), ("gaussian", "bit"), ("spin", "gaussian(0.3)")]
+PAIRS += [("categorical(3)", "bit"), ("spin", "relu"), ("bit", "categorical(3)")]
 COUNTS = np.array([3, 0, 1, 2, 5, 1, 0, 4, 1, 1, 2, 1])
 
 
@@ -40,6 +41,8 @@ def points_of(unit, n_visible=4, n_points=12):
     rng = np.random.default_rng(3)
     if unit.startswith("gaussian"):
         return 0.4 * rng.normal(size=(n_points, n_visible)) + np.linspace(-0.3, 0.8, n_visible)
+    if unit.startswith("categorical"):
+        return rng.choice(3, size=(n_points, n_visible), p=(0.2, 0.3, 0.5)).astype(float)
     high = rng.random((n_points, n_visible)) < np.linspace(0.2, 0.7, n_visible)
     return np.where(high, 1.0, pm.units.find_unit(unit, "unit").values[0])
 
@@ -51,7 +54,8 @@ def points_of(unit, n_visible=4, n_points=12):
 @pytest.mark.parametrize("centred", [False, True])
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS)
 def test_weights_are_repetitions(visible, hidden, centred, optimizer):
-    rbm, points = make_machine(visible, hidden, scale=0.2), points_of(visible)
+    rbm = pm.initialize(4, 3, visible=visible, hidden=hidden, scheme="hinton", gain=20.0, rng=0)
+    points = points_of(visible)
     again = np.repeat(points, COUNTS, axis=0)
     options = {"gradient": pm.Exact(), "optimizer": optimizer, "centred": centred, "rng": 0}
     for epochs, parameters, likelihood in ((1, 1e-12, 1e-12), (100, 1e-6, 1e-9)):

@@ -1,4 +1,7 @@
-"""Other selections of MNIST's images: planted levels move the words, and no record is needed."""
+"""Other selections of MNIST's images: planted levels move the words, and no record is needed.
+
+[Y25] Yasuda, Maeno and Takahashi, Neural Networks 187 (2025), arXiv:2409.07708.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from paramagnet.exact.sums import exact_moments, log_partition, sample_exact
 from paramagnet.initializers import initialize
 from paramagnet.kernels.sampling import fill_uniform
 from paramagnet.layout import Layout
-from paramagnet.learning import evaluation, training
+from paramagnet.learning import evaluation, preparing
 from paramagnet.learning.evaluation import LogZ
 from paramagnet.learning.gradients.contrastive import CD
 from paramagnet.learning.gradients.persistent import PCD
@@ -171,11 +171,14 @@ def test_blocks_of_chains_change_nothing(sharing, monkeypatch):
 
 @pytest.mark.parametrize("gradient", [PCD(n_chains=60, n_steps=3, n_relax=9), CD(2)], ids=["PCD", "CD"])
 @pytest.mark.parametrize("centred", [False, True])
-def test_training_is_that_of_the_kernels(sharing, monkeypatch, gradient, centred):
-    monkeypatch.setattr(training, "as_engine", lambda device, *_: None if device == "cpu" else sharing)
+@pytest.mark.parametrize("further", [{}, {"l1": 0.1, "l1_group": 0.2, "clip": 0.5, "sample_weight": True}])
+def test_training_is_that_of_the_kernels(sharing, monkeypatch, gradient, centred, further):
+    monkeypatch.setattr(preparing, "as_engine", lambda device, *_: None if device == "cpu" else sharing)
     data = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, 11))
     options = {"epochs": 5, "batch_size": 20, "gradient": gradient, "optimizer": SGD(0.05), "rng": 1}
-    options["centred"] = centred
+    options |= {"centred": centred, **further}
+    if further:
+        options["sample_weight"] = np.arange(50) % 4 + 0.5
     ours, theirs = (
         train(draw_machine(11, 7, scale=0.3), data, device=device, **options) for device in ("shared", "cpu")
     )

@@ -92,7 +92,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
     guard : bool or Guard, optional
         Whether `fit` checks now and then that training has not failed, see `paramagnet.Guard`; None does so
-        with chains that persist.
+        where gradients come from chains that persist.
     log_z : LogZ, optional
         How ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
         than a second, else mAIS.

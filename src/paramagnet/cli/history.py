@@ -29,12 +29,21 @@ def print_level(
     weights: FloatArray | None = None,
     held_out_weights: FloatArray | None = None,
 ) -> None:
-    """Say what independent units reach, so that nobody ends below it unaware."""
+    """Say what independent units reach, so that nobody ends below it unaware.
+
+    Nothing is said where points and weights do not fit: training refuses them in words.
+    """
     from paramagnet.learning.independent import level_of
 
+    for of, states in ((weights, points), (held_out_weights, held_out)):
+        if of is None or states is None:
+            continue
+        if of.shape != (len(states),) or not (of >= 0.0).all() or not 0.0 < of.sum() < math.inf:
+            return
     line = f"independent units: {level_of(visible, points, points, weights, weights):.4f} nats per point"
     if held_out is not None and held_out.shape[1] == points.shape[1]:
-        line += f", validation {level_of(visible, points, held_out, weights, held_out_weights):.4f}"
+        level = level_of(visible, points, held_out, weights, held_out_weights)
+        line += f", validation {level:.4f}"
     say(line, err=True)
 
 

@@ -126,8 +126,9 @@ def train(
     schedule: Annotated[
         str | None,
         typer.Option(
-            help="How the learning rate falls over the run: constant, linear, cosine, or for instance "
-            "'linear(end=0.0001)'. If not given, that of the recipe for adam: linear, or constant (paper)."
+            help="How the learning rate falls over the run: constant, linear, cosine, or with numbers as in "
+            "'linear(end=0.0001)' and 'step(factor=0.5, n_updates=1000)'. If not given, adam takes that of "
+            "the recipe: linear, or constant (paper)."
         ),
     ] = None,
     momentum: Annotated[float, typer.Option(help="Momentum of sgd.")] = 0.0,

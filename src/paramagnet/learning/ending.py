@@ -1,4 +1,5 @@
-"""What is said at the end of a run: failures on the way, and a result that is worse than it could be."""
+"""What is said at the end of a run: failures on the way, a result that is worse than it could be, and what a
+quick diagnosis of machine and chains finds."""
 
 from __future__ import annotations
 
@@ -8,16 +9,21 @@ import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from paramagnet.learning.early_stopping import paired_gain
-from paramagnet.learning.guard import describe_failure
+from paramagnet.learning.guard import FEWEST_UPDATES, MOST_POINTS, describe_failure
 from paramagnet.learning.independent import level_of
 from paramagnet.learning.watch import Kept, TrainingWarning
+from paramagnet.sampling.chains import Chains
+from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
     from paramagnet.learning.loop import Loop
     from paramagnet.learning.state import TrainState
 
 ERRORS = 3.0  # beyond which a difference is worth a word
+FITTED = 0.5  # nats per column of the data that independent units gain on all points by being fitted to them
 SHARE = 0.05  # of the gain over independent units, below which a loss is not
 
 logger = logging.getLogger("paramagnet.learning.training")
@@ -37,37 +43,74 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     It is logged, and where there is a guard it is a warning, too, unless the run was shorter than the time
     from one check to the next: so few updates are a trial.
     """
-    watch, guard = state.watch, loop.guard
+    guard = loop.guard
     loud = guard is not None and state.update >= guard.every
     notes = []
-    if watch is not None and watch.sound is not None:
-        notes += [describe_failure(check, watch.sound) for check in watch.checks if check.failed]
+    for index, check in enumerate(state.checks):
+        if check.failed:
+            sound = max(
+                (one for one in state.checks[:index] if not one.failed), key=lambda one: one.log_likelihood
+            )
+            notes.append(describe_failure(check, sound.log_likelihood, sound.update))
     told = len(notes)
-    measured = bool(state.records) and state.records[-1].epoch == state.epoch and state.batch == 0
-    if state.update == 0 or not (measured or guard is not None):
+    kept = best_of(state) if loop.stopping is not None else None
+    epoch = state.epoch if kept is None else kept.epoch  # of the machine that is returned
+    records = [record for record in state.records if record.epoch == epoch]
+    measured = bool(records) and (kept is not None or state.batch == 0)
+    if state.update == 0:
         return tuple(notes)
+    level = math.nan
     if measured:
-        value, error = state.records[-1].log_likelihood, state.records[-1].error
+        value, error = records[-1].log_likelihood, records[-1].error
         level = level_of(loop.layout.visible, loop.points, loop.points, loop.all_weights, loop.all_weights)
-    else:
-        assert guard is not None
+    elif guard is not None:
         now = guard.look(state, state.parameters, 1)
         value, error, level = now.value, now.error, guard.level
-    if value + ERRORS * error < level:
+    allowed = FITTED * loop.layout.n_rows / len(loop.points)
+    if math.isfinite(level) and not value + ERRORS * error + allowed >= level:
         notes.append(
             f"The machine has a log-likelihood of {value:.2f} nats per training point, and independent units "
             f"with the means of the data have {level:.2f}: it has learned less than the means. Train longer, "
             "start with `visible_bias='data'`, or use a smaller learning rate or more sweeps per update."
         )
-    stopping = watch is not None and watch.reference is not None
-    if guard is not None and not stopping:
+    if guard is not None and loop.stopping is None:
         text = _fallen(loop, state, measured, level)
         notes += [text] if text else []
+    notes += _symptoms(loop, state, kept)
     for text in notes[told:]:
         logger.warning(text)
         if loud:
             warnings.warn(text, TrainingWarning, stacklevel=3)
     return tuple(notes)
+
+
+def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
+    """What `quick_diagnosis` finds about the machine that is returned, and about the chains of the run."""
+    from paramagnet.learning.diagnosing import FEWEST_CHAINS, quick_diagnosis
+
+    if state.update < FEWEST_UPDATES or loop.layout.wide:  # it does not know categorical units
+        return []
+    points = _typical_points(loop)
+    if len(points) < FEWEST_CHAINS:
+        return []
+    chains = getattr(state.gradient_state, "chains", state.gradient_state)  # tempering has its own, too
+    states = None
+    if kept is None and isinstance(chains, Chains) and len(chains.visible) >= FEWEST_CHAINS:
+        states = chains.visible.astype(np.float64)
+    rbm = state.rbm if kept is None else state.layout.machine(kept.parameters)
+    return [f"{finding}." for finding in quick_diagnosis(rbm, points, states)]
+
+
+def _typical_points(loop: Loop) -> FloatArray:
+    """At most 1000 training points; where they have weights, as many as these are worth, drawn by them."""
+    weights, n_points = loop.all_weights, len(loop.points)
+    if weights is None:
+        chosen = np.linspace(0, n_points - 1, min(n_points, MOST_POINTS)).round().astype(np.int64)
+    else:
+        share = weights / weights.sum()
+        count = min(MOST_POINTS, int(1.0 / float(share @ share)))
+        chosen = np.random.default_rng(0).choice(n_points, size=count, p=share)
+    return np.asarray(loop.points[chosen], dtype=np.float64)
 
 
 def _fallen(loop: Loop, state: TrainState, measured: bool, level: float) -> str:

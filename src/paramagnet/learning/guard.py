@@ -3,7 +3,7 @@
 Persistent chains can fall behind the machine that they should follow, and then its likelihood falls, update
 after update, while gradients look as usual. The guard looks at the likelihood itself. Every so many updates
 it measures the log-likelihood of some training points with two small mAIS (50 chains each and 100
-temperatures, together a few percent of the time) and compares it with the best that it has seen. One mAIS
+temperatures, together less than a tenth of the time) and compares it with the best that it has seen. One mAIS
 starts from independent units with the means of the data, the other one from uniform states, and the larger
 ``ln Z`` counts: the states that a failed machine prefers are far from the data, where the chains never were,
 and a mAIS from the data does not see them either. A machine has failed if it lost more than a share of what
@@ -65,8 +65,8 @@ class Guard:
     Parameters
     ----------
     every : int, optional
-        Updates from one check to the next; None takes as many as keep all checks below 4 % of the work, at
-        least 200.
+        Updates from one check to the next; None takes as many as keep the rows that checks multiply by the
+        weights below 4 % of those of updates, at least 200.
     tolerance : float, default 0.33
         The share of the best machine's gain over independent units that a machine may lose, above 0; losses
         below one nat per point never count.
@@ -192,7 +192,7 @@ class GuardedRun:
         if not failed:
             return replace(state, watch=watch)
         assert watch.sound is not None
-        text = describe_failure(check, watch.sound)
+        text = describe_failure(check, watch.sound.value, watch.sound.update)
         logger.warning(text)
         warnings.warn(text, TrainingWarning, stacklevel=2)
         kept = self.restarted(state, watch.sound.parameters)
@@ -250,11 +250,11 @@ class GuardedRun:
         )
 
 
-def describe_failure(check: Check, sound: Kept) -> str:
-    """A failure in words."""
+def describe_failure(check: Check, before: float, update: int) -> str:
+    """A failure in words; ``before`` is the log-likelihood of the best machine, that of ``update``."""
     return (
         f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
-        f"per point, after {sound.value:.2f} at update {sound.update}, because the chains no longer followed "
+        f"per point, after {before:.2f} at update {update}, because the chains no longer followed "
         f"the machine. The run goes on from that machine with {check.rate_factor:g} of its learning rate, "
         "and its chains start anew, half of them from the data. A smaller or falling learning rate, or more "
         "sweeps before each update, avoid this; `guard=False` turns the check off."
