@@ -165,8 +165,11 @@ def _recommended(
         )
     if batch_size is None:
         batch_size = max(BATCH, -(-n_points // MOST_BATCHES))
-        reasons["batch_size"] = f"at most {MOST_BATCHES} updates an epoch" if batch_size > BATCH else "small"
-        batch_size = min(batch_size, n_points)
+        reasons["batch_size"] = "small ones make updates quick"
+        if batch_size > BATCH:
+            reasons["batch_size"] = f"at most {MOST_BATCHES} updates an epoch"
+        if batch_size >= n_points:
+            batch_size, reasons["batch_size"] = n_points, "all points"
     n_batches = count_batches(n_points, batch_size)
     updates = UPDATES_EXACT if exact else UPDATES_SAMPLED
     epochs = min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(updates / n_batches)))
