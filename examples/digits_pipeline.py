@@ -9,7 +9,6 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
-import paramagnet as pm
 from paramagnet.adapters.scikit import RBMTransformer
 
 LABELLED = 100
@@ -20,7 +19,7 @@ def main() -> None:
     learned, held_out, known, truth = train_test_split(
         images, digits, test_size=360, stratify=digits, random_state=1
     )
-    machine = RBMTransformer(100, n_iter=20, gradient=pm.CD(1), random_state=0).fit(learned)
+    machine = RBMTransformer(100, random_state=0).fit(learned)
     print(f"log-likelihood per test image: {machine.score(held_out):.2f} +- {machine.score_error_:.2f} nats")
     for name, transform in (("pixels", machine.binarizer_.apply), ("features", machine.transform)):
         classifier = LogisticRegression(max_iter=5000).fit(transform(learned[:LABELLED]), known[:LABELLED])

@@ -283,7 +283,7 @@ def test_a_learning_curve_is_drawn(folder):
         (("evaluate", "other.safetensors", "spins.npy"), "`DATA` must have 2 columns"),
         (
             ("sample", "other.safetensors", "--n-samples", 3, "--out", "a.txt"),
-            "`--out` must end in one of .npy, .npz, .csv, .png",
+            "`--out` must end in one of .npy, .npz, .csv, .fa, .fasta, .png",
         ),
         (
             ("sample", "other.safetensors", "--n-samples", 0, "--out", "a.npy"),
