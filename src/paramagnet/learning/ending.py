@@ -40,8 +40,9 @@ def best_of(state: TrainState) -> Kept | None:
 def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     """What the user should know about the result.
 
-    It is logged, and where there is a guard it is a warning, too, unless the run was shorter than the time
-    from one check to the next: so few updates are a trial.
+    It is logged. What failed is a warning, too, where there is a guard, unless the run was shorter than the
+    time from one check to the next: so few updates are a trial. Symptoms of a machine that learned less than
+    it could, such as idle units, are notes alone.
     """
     guard = loop.guard
     loud = guard is not None and state.update >= guard.every
@@ -78,10 +79,11 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     if guard is not None and loop.stopping is None:
         text = _fallen(loop, state, measured, level)
         notes += [text] if text else []
+    failures = len(notes)
     notes += _symptoms(loop, state, kept)
-    for text in notes[told:]:
+    for index, text in enumerate(notes[told:], start=told):
         logger.warning(text)
-        if loud:
+        if loud and index < failures:
             warnings.warn(text, TrainingWarning, stacklevel=3)
     return tuple(notes)
 
