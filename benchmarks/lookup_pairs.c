@@ -1,6 +1,6 @@
 /* Cycles of the instructions that look sums up (docs/design_notes.md, "Sweeps in int16"), from registers only.
 
-       cc -O2 -march=native benchmarks/lookup_pairs.c -o /tmp/lookup_pairs && /tmp/lookup_pairs
+       cc -O2 -march=native benchmarks/lookup_pairs.c -o lookup_pairs && ./lookup_pairs
 
    Needs AVX-512BW. A cycle is the time of an addition that waits for the one before it. */
 #include <stdio.h>
