@@ -86,7 +86,7 @@ def test_a_machine_that_is_not_centred_is_noticed(monkeypatch):
     start = centred_simulation.centred_start
     monkeypatch.setattr(centred_simulation, "centred_start", lambda *a: (0.0, start(*a)[1]))
     wrong = simulate_overlap(80, 120, 0.25, hidden="relu", n_draws=10, rng=1)
-    assert abs(wrong.value - wrong.theory) > 10.0 * wrong.error
+    assert abs(wrong.value - wrong.theory) > 5.0 * wrong.error
 
 
 @pytest.mark.parametrize("hidden", ["bit", "categorical(3)"])
