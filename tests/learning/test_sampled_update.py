@@ -138,7 +138,7 @@ def test_gradient_from_the_chains(n, m, gradient):
 def test_same_bits_for_any_number_of_threads(gradient, centred, monkeypatch):
     rbm = machine(850, 18, "bit", "spin", 0.2)
     expected = states(rbm, gradient, centred=centred)
-    monkeypatch.setattr(sampled_update, "SECONDS_PER_THREAD", 1e-12)
+    monkeypatch.setattr(sampled_setup, "SECONDS_PER_THREAD", 1e-12)
     for n_threads in (1, 2, 3, 7):
         threaded = type(gradient)(**{**vars(gradient), "n_threads": n_threads})
         for found, wanted in zip(states(rbm, threaded, centred=centred), expected, strict=True):
@@ -147,10 +147,15 @@ def test_same_bits_for_any_number_of_threads(gradient, centred, monkeypatch):
 
 
 def test_small_machines_use_one_thread():
-    seconds = sampled_setup.estimate_seconds
-    assert seconds(20, 20, 100, 100, 1) < sampled_update.SECONDS_PER_THREAD
-    assert seconds(100, 100, 100, 100, 1) < 2 * sampled_update.SECONDS_PER_THREAD
-    assert seconds(784, 500, 100, 100, 1) > 2 * sampled_update.SECONDS_PER_THREAD
+    def count(n_visible, n_hidden, n_slices, most=2):
+        return sampled_setup.count_threads(most, n_visible, n_hidden, 100, 100, 1, n_slices=n_slices)
+
+    assert count(20, 20, 1) == count(64, 100, 1) == count(100, 100, 1) == count(300, 200, 1) == 1
+    assert count(784, 64, 2) == 2
+    assert count(784, 64, 1) == 1  # nobody to share the pass over the parameters with
+    assert count(784, 64, 2, most=64) == 2
+    assert count(784, 500, 2, most=64) > 2
+    assert count(784, 500, 2, most=1) == 1
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=["adam", "sgd", "momentum", "own"])

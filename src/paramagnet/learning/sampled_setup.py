@@ -17,6 +17,8 @@ from paramagnet.sampling.layer import SampledLayer, make_layer
 ORDER_OF_SUMS = "lookup-3"  # changes whenever the last bits of sampled runs do
 FUSED_STEPS = 8  # sweeps of an update from which changed rows may pay
 CHAIN_SWEEPS_IN_INT16 = 2000  # chains times sweeps of an update from which int16 tables are worth making
+SECONDS_PER_THREAD = 3e-4  # of an update, as estimated: below, another thread costs more than it brings
+SECONDS_FOR_TWO = 3.2e-4  # of an update from which two threads pay if they share the pass over the parameters
 BLOCK_ELEMENTS = 1 << 20  # numbers of the data that are checked at a time
 _EMPTY = np.empty(0)
 
@@ -83,3 +85,14 @@ def estimate_seconds(n_visible: int, n_hidden: int, n_points: int, n_chains: int
     n_rows = n_points + n_chains * (1 + n_steps)
     products = 2 * n_rows * n_visible * n_hidden / 2e11
     return products + 1e-9 * n_chains * n_steps * (n_visible + n_hidden) + 2e-9 * n_visible * n_hidden
+
+
+def count_threads(
+    most: int, n_visible: int, n_hidden: int, n_points: int, n_chains: int, n_steps: int, n_slices: int
+) -> int:
+    """How many of up to ``most`` threads an update is worth; the pass over the parameters is shared between
+    the ``n_slices`` slices of visible units.
+    """
+    seconds = estimate_seconds(n_visible, n_hidden, n_points, n_chains, n_steps)
+    two = 2 if n_slices > 1 and seconds >= SECONDS_FOR_TWO else 1
+    return max(1, min(most, max(two, int(seconds / SECONDS_PER_THREAD))))

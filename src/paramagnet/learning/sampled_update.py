@@ -48,7 +48,7 @@ from paramagnet.learning.optimizers import (
 from paramagnet.learning.penalties import Penalties
 from paramagnet.learning.reused_slots import slots_are_free
 from paramagnet.learning.sampled_plan import Buffers, Part, Plan, Slice
-from paramagnet.learning.sampled_setup import estimate_seconds, has_fused_sweeps, probe_layers
+from paramagnet.learning.sampled_setup import count_threads, has_fused_sweeps, probe_layers
 from paramagnet.learning.state import TrainState
 from paramagnet.learning.weighting import PointWeights
 from paramagnet.sampling.chains import Chains, run_sweeps
@@ -57,7 +57,6 @@ from paramagnet.units import FloatArray
 
 OVERWRITTEN_FROM = 200_000  # parameters: from here on a state that nobody holds is overwritten
 SLICE = 400  # most visible units whose gradient is made at a time
-SECONDS_PER_THREAD = 3e-4  # of an update: below, another thread costs more than it brings
 _EMPTY = np.empty(0)
 _NONE = read_only(_EMPTY)
 
@@ -97,9 +96,10 @@ class SampledUpdate:
         self._high = points > self._middle(self._visible)  # a byte for every number of the data
         n_chains = particles.n_chains or batch_size
         n_rows = batch_size + n_chains
+        self._borders = [n * k // -(-n // SLICE) for k in range(-(-n // SLICE) + 1)]
         n_threads = count_cores() if particles.n_threads is None else particles.n_threads
-        seconds = estimate_seconds(n, m, batch_size, n_chains, particles.n_steps)
-        self._n_threads = max(1, min(n_threads, int(seconds / SECONDS_PER_THREAD)))
+        work = n, m, batch_size, n_chains, particles.n_steps
+        self._n_threads = count_threads(n_threads, *work, n_slices=len(self._borders) - 1)
         self._crew = Crew(self._n_threads)
         self._weights = np.empty((n, m), np.float32)
         self._fused_sweeps = has_fused_sweeps(layout, particles, batch_size)
@@ -112,7 +112,6 @@ class SampledUpdate:
             self._largest_slope *= 3.0  # less mu_i g_c_j, less g_b_i lam_j
             self._growth = centre.growth(layout, bounds[1])
         self._buffers = Buffers.make(n, m, n_rows, n_chains)
-        self._borders = [n * k // -(-n // SLICE) for k in range(-(-n // SLICE) + 1)]
         widest = max(last - first for first, last in itertools.pairwise(self._borders))
         self._rooms = [  # one for every thread: to look products up, and for the gradient of a slice
             (make_room(max(n_rows, widest), 1)[1], np.empty((widest, m), np.float32))
