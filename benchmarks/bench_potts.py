@@ -11,7 +11,8 @@ gauge; rbms makes a plain step, gauge included (`ensure_zero_sum_gauge`), in flo
 
 The memory is the largest resident memory of a few updates of 1000 x 21 x 500 in a process of its own, less
 that before, in multiples of the parameters in float64; ``--memory`` measures it alone. The initial machine,
-which the caller holds, is one of them; the guard of `train` keeps the best machine so far, one more.
+which the caller holds, is one of them. With the guard of `train`, three of the updates are checked; it keeps
+the best machine so far in a temporary file.
 
 Needs rbms and PyTorch, as `bench_peers.py` does, unless ``--memory`` is given.
 """
@@ -89,7 +90,7 @@ def use_memory(guard: bool) -> None:
         "optimizer": pm.Adam(RATE),
         "batch_size": 500,
         "evaluate": [0],
-        "guard": guard,
+        "guard": guard and pm.Guard(every=2, n_temperatures=10),
     }
     options["log_z"] = lambda rbm, epoch: pm.Estimate(0.0)  # not what is measured
     pm.train(warm, points[:, :3], epochs=2, rng=0, **options)  # compiled before the memory is measured

@@ -8,7 +8,7 @@
   (784 x 500): helpers that wait by looking would take a second each.
 - memory: the peak of a process that trains 10,000 x 5,000 units (some updates of PCD-1, Adam, 100 chains, 200
   points of one byte a number), less what it takes before the machine is made, over the float64 parameters.
-  It needs 3 GB and a minute or two.
+  The guard checks the start and two of the updates. It needs 3 GB and a minute or two.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ from paramagnet.learning import training
 n, m = 10_000, 5_000
 small = pm.initialize(200, 100, visible="bit", hidden="bit", rng=0)
 data = (np.random.default_rng(0).random((200, n)) < 0.3).astype(np.int8)
-few = dict(epochs=2, optimizer=pm.Adam(1e-4), batch_size=100, evaluate=[], rng=0, guard=False)
+few = dict(epochs=2, optimizer=pm.Adam(1e-4), batch_size=100, evaluate=[], rng=0)
+few["guard"] = pm.Guard(every=2, n_temperatures=10)  # it checks the start and two updates
 pm.train(small, data[:, :200], gradient=pm.PCD(100, 1, n_relax=2), **few)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 rbm = pm.initialize(n, m, visible="bit", hidden="bit", rng=0)

@@ -29,6 +29,7 @@ from paramagnet import (
     training_steps,
 )
 from paramagnet.layout import Layout
+from paramagnet.learning import loop, watch
 from paramagnet.learning.guard import GuardedRun
 from paramagnet.learning.watch import Kept
 
@@ -326,9 +327,15 @@ def test_a_run_interrupted_on_each_side_of_a_failure(offset, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
-def test_a_check_that_is_interrupted_is_made_again(tmp_path, monkeypatch):
-    """Ctrl-C in the middle of a check leaves the state before it."""
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_check_that_is_interrupted_is_made_again(large, tmp_path, monkeypatch):
+    """Ctrl-C in the middle of a check leaves a state without that check, and the resumed run makes it; so it
+    is where updates overwrite the state before and kept machines are in files.
+    """
     whole = train(machine(), DATA, epochs=50, **TOO_FAST)
+    if large:
+        monkeypatch.setattr(loop, "OVERWRITTEN_FROM", 1)
+        monkeypatch.setattr(watch, "LARGE", 1)
     first = next(check.update for check in whole.state.checks if check.failed)
     path, look = tmp_path / "run.checkpoint", GuardedRun.look
 
@@ -341,10 +348,37 @@ def test_a_check_that_is_interrupted_is_made_again(tmp_path, monkeypatch):
         patch.setattr(GuardedRun, "look", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(machine(), DATA, epochs=50, checkpoint=path, **TOO_FAST)
-    assert load_checkpoint(path).update == first - 1
+    left = load_checkpoint(path)
+    assert left.update == first
+    assert left.checks[-1].update < first
     again = train(load_checkpoint(path), DATA, epochs=50, **TOO_FAST)
     np.testing.assert_array_equal(again.state.parameters, whole.state.parameters)
     assert again.state.checks == whole.state.checks
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+@pytest.mark.parametrize("room", [True, False])
+def test_large_machines_are_kept_in_a_file(room, tmp_path, monkeypatch):
+    """The same bits as in memory, after a failure and in a checkpoint; without room they stay in memory."""
+    whole = train(machine(), DATA, epochs=50, **TOO_FAST)
+    assert any(check.failed for check in whole.state.checks)
+    monkeypatch.setattr(watch, "LARGE", 1)
+    if not room:
+
+        def fail(**options):
+            raise OSError("No space left on device")
+
+        monkeypatch.setattr(watch.tempfile, "TemporaryFile", fail)
+    path = tmp_path / "run.checkpoint"
+    result = train(machine(), DATA, epochs=50, checkpoint=path, **TOO_FAST)
+    kept = result.state.watch.sound.parameters
+    assert isinstance(kept.base, np.memmap) is room
+    assert not kept.flags.writeable
+    np.testing.assert_array_equal(result.state.parameters, whole.state.parameters)
+    assert not isinstance(result.state.parameters.base, np.memmap)
+    for watched in (result.state.watch, load_checkpoint(path).watch):
+        np.testing.assert_array_equal(watched.sound.parameters, whole.state.watch.sound.parameters)
+    np.testing.assert_array_equal(result.best.weights, whole.best.weights)
 
 
 @pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")

@@ -24,7 +24,7 @@ from paramagnet._checks import MOST_SWEEPS, as_count
 from paramagnet.estimates import Estimate
 from paramagnet.layout import Layout
 from paramagnet.learning.likelihood import free_energies
-from paramagnet.learning.watch import Kept, Watch
+from paramagnet.learning.watch import Kept, Watch, set_aside
 from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
@@ -83,10 +83,12 @@ def noted(
     value = record.validation if math.isfinite(record.validation) else record.log_likelihood
     now = Kept(state.parameters, state.update, state.epoch, value, log_z.value, log_z.error)
     if watch.best is None or now.value > watch.best.value:
+        now = set_aside(now)
         watch = replace(watch, best=now)
     if stopping is not None and held_out is not None:
         watch = replace(watch, n_misses=watch.n_misses + 1)
         if watch.reference is None or is_better(state.layout, watch.reference, now, held_out, weights):
+            now = set_aside(now)
             watch = replace(watch, reference=now, n_misses=0)
         watch = replace(watch, stopped=watch.n_misses >= stopping.patience)
     return replace(state, watch=watch)

@@ -35,7 +35,7 @@ from paramagnet.learning.gradients.base import Gradient, GradientState
 from paramagnet.learning.independent import level_of
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.moments import run_chains
-from paramagnet.learning.watch import Check, Kept, TrainingWarning, Watch
+from paramagnet.learning.watch import Check, Kept, TrainingWarning, Watch, in_memory, set_aside
 from paramagnet.rbm import RBM
 from paramagnet.sampling.annealing import estimate_log_partition
 from paramagnet.sampling.chains import Chains
@@ -171,8 +171,9 @@ class GuardedRun:
         return update % self.every == 0
 
     def after(self, state: TrainState) -> TrainState:
-        """The state after an update, checked if it is time: the same, or one that went back."""
-        if not self.due(state.update):
+        """The state after an update, checked if it is time and was not yet: the same, or one that went back."""
+        checked = bool(state.checks) and state.checks[-1].update == state.update
+        if checked or not self.due(state.update):
             return state
         watch = state.watch or Watch(guard=asdict(self.settings))
         now = self.look(state, state.parameters, 1)
@@ -184,7 +185,7 @@ class GuardedRun:
             failed = self.lost(sound, now)
             watch = replace(watch, sound=sound)
         if watch.sound is None or now.value > watch.sound.value:
-            watch = replace(watch, sound=now)
+            watch = replace(watch, sound=set_aside(now))
         rate_factor = watch.rate_factor * (self.settings.factor if failed else 1.0)
         check = Check(state.update, now.value, now.error, rate_factor, failed)
         watch = replace(watch, rate_factor=rate_factor, checks=(*watch.checks, check))
@@ -195,8 +196,9 @@ class GuardedRun:
         text = describe_failure(check, watch.sound.value, watch.sound.update)
         logger.warning(text)
         warnings.warn(text, TrainingWarning, stacklevel=2)
-        kept = self.restarted(state, watch.sound.parameters)
-        return replace(state, parameters=watch.sound.parameters, gradient_state=kept, watch=watch)
+        parameters = in_memory(watch.sound.parameters)
+        kept = self.restarted(state, parameters)
+        return replace(state, parameters=parameters, gradient_state=kept, watch=watch)
 
     def look(self, state: TrainState, parameters: FloatArray, closeness: int) -> Kept:
         """The log-likelihood of a machine, by as many times the temperatures of a check."""

@@ -129,7 +129,7 @@ class Loop:
     @property
     def means(self) -> FloatArray | None:
         """The means of the data, where estimates of ``ln Z`` start from them."""
-        wanted = isinstance(self.log_z, LogZ) and self.log_z.start == "data"
+        wanted = isinstance(self.log_z, LogZ) and self.log_z.start != "uniform"
         return self.layout.visible.column_means(self.points, self.all_weights) if wanted else None
 
     @property
@@ -160,10 +160,12 @@ class Loop:
         yield from self.steps(epochs, model)
 
     def resumed(self, state: TrainState, epochs: int) -> Iterator[TrainState]:
-        """The steps from a state of an earlier run; first the state itself with the measurement that it was
-        kept for (`before_measuring`), if it was.
+        """The steps from a state of an earlier run; first the state itself, with the check of the guard that
+        an interruption left out, and with the measurement that it was kept for (`before_measuring`), if any.
         """
         model = None
+        if self.guard is not None:
+            state = self.guard.after(state)
         done = {record.epoch for record in state.records}
         due = state.batch == 0 and state.epoch in self.evaluated and state.epoch not in done
         self.latest[:] = [state]
@@ -179,8 +181,8 @@ class Loop:
 
         An epoch that is measured needs exact averages at its end. The next update uses them again. Where
         states may be overwritten, no name stays bound to one from one update to the next. A state that is to
-        be measured or checked becomes the latest with its record and its check only: until then an
-        interruption leaves the one before, so that a resumed run makes the measurement and the check.
+        be measured becomes the latest with its record only: until then an interruption leaves the one before,
+        so that a resumed run makes the measurement. A check that is interrupted is made by the resumed run.
         """
         latest, advance, checked = self.latest, self.way_to_advance(), False
         overwrites = self.overwrites
@@ -228,10 +230,9 @@ class Loop:
                 began = time.perf_counter()
                 ended = batch + 1 == n_batches
                 due = ended and epoch + 1 in self.evaluated
-                apart = due or (self.guard is not None and self.guard.due(latest[0].update + 1))
-                place: list[TrainState] = [] if apart else latest  # of the state that is made
+                place: list[TrainState] = [] if due else latest  # of the state that is made
                 try:
-                    norm = advance(order, batch, model, overwrites and not apart, put)
+                    norm = advance(order, batch, model, overwrites and not due, put)
                     model = None
                     if self.guard is not None:
                         place[0] = self.guard.after(place[0])

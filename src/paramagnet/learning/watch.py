@@ -6,8 +6,9 @@ decide nothing have none, and their checkpoints stay as they were.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from paramagnet.units import FloatArray
 
 _PREFIX = "watch."  # of the names of the arrays in a checkpoint
 _MACHINES = ("sound", "best", "reference")
+LARGE = 1 << 22  # parameters (32 MB): a larger machine is kept in a file
 
 
 class TrainingWarning(UserWarning):
@@ -40,6 +42,32 @@ class Kept:
         """All but the parameters."""
         names = ("update", "epoch", "value", "log_z", "error")
         return {name: getattr(self, name) for name in names}
+
+
+def set_aside(kept: Kept) -> Kept:
+    """``kept`` with the parameters of a large machine in a temporary file, which takes no memory until it is
+    read, and which ends with its last reader; as it is where the machine is small or the file has no room.
+    """
+    parameters = kept.parameters
+    if parameters.size < LARGE or isinstance(parameters.base, np.memmap):
+        return kept
+    try:
+        with tempfile.TemporaryFile(prefix="paramagnet-") as file:
+            parameters.tofile(file)
+            file.flush()
+            mapped = np.memmap(file, np.float64, mode="r", shape=parameters.shape)
+    except OSError:
+        return kept
+    return replace(kept, parameters=np.asarray(mapped))
+
+
+def in_memory(parameters: FloatArray) -> FloatArray:
+    """Parameters that an update may start from: a copy of those that were set aside."""
+    if not isinstance(parameters.base, np.memmap):
+        return parameters
+    copy = np.array(parameters)
+    copy.setflags(write=False)
+    return copy
 
 
 @dataclass(frozen=True)
