@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 RECORDS = HERE / "data" / "defaults.jsonl"
 SETS = ("toy", "drybean", "digits", "ulc", "mnist-3000")
 STUDIED = {"toy": ("toy_bit_c0", 10), "drybean": ("drybean_bit", 16), "digits": ("digits_bit", 16)}
-LOG_Z = pm.LogZ(n_samples=300, n_temperatures=2000, start="data")
+LOG_Z = pm.LogZ(n_samples=300, n_temperatures=2000, start="both")
 MOST_LOSS = 2.0  # percent
 
 Record = dict[str, Any]

@@ -43,8 +43,8 @@ SECONDS, SEEDS = (10.0, 60.0, 300.0), (0, 1, 2)
 CHOICE_SEED, LONGEST_CHOICE = 100, 60.0
 JUDGED = 500  # test points
 MOST_OTHERS = 0.1  # cores that other processes may use on average during a run that counts
-LOG_Z = pm.LogZ(n_samples=500, n_temperatures=3000, start="data")
-LOG_Z_OF_CHOICE = pm.LogZ(n_samples=100, n_temperatures=1000, start="data")
+LOG_Z = pm.LogZ(n_samples=500, n_temperatures=3000, start="both")
+LOG_Z_OF_CHOICE = pm.LogZ(n_samples=100, n_temperatures=1000, start="both")
 
 Record = dict[str, Any]
 

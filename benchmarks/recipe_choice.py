@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 RECORDS = HERE / "data" / "recipe_choice.jsonl"
 TIMED, UNTIMED = 60, 10  # updates
 TIE = 0.5  # percent
-LOG_Z = pm.LogZ(seconds=0.2, n_samples=200, n_temperatures=1000, start="data")
+LOG_Z = pm.LogZ(seconds=0.2, n_samples=200, n_temperatures=1000, start="both")
 
 Settings = dict[str, Any]
 

@@ -43,7 +43,8 @@ GAINS = (0.25, 0.5, 1.0, 2.0)
 CONTACTS_OF = ("ours, 0.25 of the edge, decay 1", "ours, 1 of the edge, decay 1", "ours, 1e-4, decay 1")
 MARKS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)  # of the time
 DECAYS = (0.0, 1.0)
-N_SAMPLES, N_TEMPERATURES = 500, 1000  # of mAIS
+N_SAMPLES, N_TEMPERATURES = 500, 1000  # of mAIS, half of them from uniform states, half from frequencies
+LOG_Z = pm.LogZ("mais", n_samples=N_SAMPLES, n_temperatures=N_TEMPERATURES, start="both")
 Run = Iterator[tuple[float, int, pm.RBM]]
 
 
@@ -81,9 +82,7 @@ class Study:
 
     def judge(self, rbm: pm.RBM) -> dict[str, float]:
         """The log-likelihoods of all parts, and the quality of the estimate of ln Z."""
-        found = pm.estimate_log_partition(
-            rbm, start=self.frequencies.ravel(), n_samples=N_SAMPLES, n_temperatures=N_TEMPERATURES, rng=1
-        )
+        found = LOG_Z(rbm, 1, means=self.frequencies.ravel())
         parts = {
             part: self.mean(part, -rbm.free_energy(self.data[self.parts[part]])) - found.value
             for part in self.parts

@@ -62,6 +62,31 @@ def test_an_estimate_can_start_from_the_data():
     assert np.all(result.history.error > 0.0)
 
 
+def test_of_two_starts_the_larger_estimate_counts():
+    """A machine with a deep well far from the data: from the means of the data mAIS does not find it."""
+    n = 20
+    rng = np.random.default_rng(0)
+    data = np.where(rng.random((50, n)) < 0.98, 1.0, -1.0)
+    rbm = pm.RBM(np.full((n, 1), -1.5), np.full(n, 0.2), [12.0], "spin", "bit")
+    means, exact = data.mean(axis=0), pm.log_partition(rbm)
+    effort = {"n_samples": 40, "n_temperatures": 50, "marginalize": "hidden"}
+    uniform = pm.LogZ("mais", **effort)(rbm, 0)
+    both = pm.LogZ("mais", start="both", **{**effort, "n_samples": 80})(rbm, 0, means=means)
+    assert both.value >= uniform.value - 4.0 * uniform.error
+    assert abs(both.value - exact) < 0.5
+    generator = np.random.default_rng(3)
+    halves = [
+        pm.estimate_log_partition(RBM, n_samples=30, n_temperatures=40, start=start, rng=generator)
+        for start in ("uniform", DATA.mean(axis=0))
+    ]
+    policy = pm.LogZ("mais", n_samples=60, n_temperatures=40, start="both")
+    assert policy(RBM, 3, means=DATA.mean(axis=0)) == max(halves, key=lambda half: half.value)
+    with pytest.raises(ValueError, match="`start` = 'both' must be used where there are data"):
+        policy(RBM, 3)
+    result = pm.train(RBM, DATA, epochs=1, gradient=pm.PCD(10, 1, 0), log_z=policy, rng=0)
+    assert np.all(result.history.error > 0.0)
+
+
 def test_exact_sums_longer_than_ten_minutes_must_be_asked_for(monkeypatch):
     forced = []
     monkeypatch.setattr(
@@ -93,7 +118,7 @@ def test_without_force_the_sum_refuses_itself():
         ({"n_samples": 0}, "`n_samples` must be a positive integer, got 0"),
         ({"n_temperatures": 1.5}, "`n_temperatures` must be a positive integer, got 1.5"),
         ({"marginalize": "both"}, "`marginalize` must be .*'hidden'.*, got 'both'"),
-        ({"start": "there"}, "`start` must be 'uniform' or 'data', got 'there'"),
+        ({"start": "there"}, "`start` must be 'uniform', 'data' or 'both', got 'there'"),
     ],
 )
 def test_bad_settings_are_refused(options, message):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paramagnet._arrays import shown
-from paramagnet._checks import MOST_CHAINS, as_choice, as_count, as_positive, as_real
+from paramagnet._checks import MOST_CHAINS, as_choice, as_count, as_generator, as_positive, as_real
 from paramagnet._progress import Progress
 from paramagnet.estimates import Estimate
 from paramagnet.exact.cost import SECONDS_ALLOWED, count_summed, estimate_seconds, show_duration, sizes_of
@@ -51,7 +51,10 @@ class LogZ:
     marginalize : str, default "auto"
         Layer that an estimate sums out, see `estimate_log_partition`.
     start : str, default "uniform"
-        Where an estimate starts: "uniform", or "data" for independent units with the means of the data.
+        Where an estimate starts: "uniform"; "data" for independent units with the means of the data; or
+        "both": half of the chains from either, and the larger of the two estimates counts. Estimates tend to
+        be too low, from the data where the machine prefers states far from them (a likelihood that is too
+        good), from uniform states where it is well trained.
     """
 
     method: str = "auto"
@@ -64,7 +67,7 @@ class LogZ:
     def __post_init__(self) -> None:
         as_choice(self.method, "method", ("auto", "exact", *METHODS))
         as_choice(self.marginalize, "marginalize", ("auto", "hidden", "visible"))
-        as_choice(self.start, "start", ("uniform", "data"))
+        as_choice(self.start, "start", ("uniform", "data", "both"))
         as_positive(as_real(self.seconds, "seconds"), "seconds", zero=True)
         as_count(self.n_samples, "n_samples", maximum=MOST_CHAINS)
         as_count(self.n_temperatures, "n_temperatures", maximum=MOST_CHAINS)
@@ -128,26 +131,31 @@ class LogZ:
             seconds = estimate_seconds(*sizes_of(as_rbm(rbm, "rbm")), n_threads=threads, gradient=False)
             force = seconds <= self.seconds  # more than ten minutes only where they were asked for
             return Estimate(log_partition(rbm, n_threads=threads, force=force, progress=progress))
-        start: str | FloatArray = "uniform"
-        if self.start == "data":
+        starts: list[str | FloatArray] = [] if self.start == "data" else ["uniform"]
+        if self.start != "uniform":
             if means is None:
                 raise ValueError(
-                    "`start` = 'data' must be used where there are data: pass their means as `means`, or "
-                    "leave `start` out."
+                    f"`start` = {self.start!r} must be used where there are data: pass their means as "
+                    "`means`, or leave `start` out."
                 )
-            start = means
-        return estimate_log_partition(
-            rbm,
-            method=method,
-            n_samples=self.n_samples,
-            n_temperatures=self.n_temperatures,
-            marginalize=self.marginalize,
-            start=start,
-            device=device,
-            rng=rng,
-            n_threads=n_threads,
-            progress=progress,
-        )
+            starts.append(means)
+        generator = rng if len(starts) == 1 else as_generator(rng)
+        estimates = [
+            estimate_log_partition(
+                rbm,
+                method=method,
+                n_samples=-(-self.n_samples // len(starts)),
+                n_temperatures=self.n_temperatures,
+                marginalize=self.marginalize,
+                start=start,
+                device=device,
+                rng=generator,
+                n_threads=n_threads,
+                progress=progress,
+            )
+            for start in starts
+        ]
+        return max(estimates, key=lambda estimate: estimate.value)
 
 
 LogZOfEpoch = Callable[[RBM, int], Estimate]  # of a machine and the epoch it is of
