@@ -171,7 +171,7 @@ class GuardedRun:
         return update % self.every == 0
 
     def after(self, state: TrainState) -> TrainState:
-        """The state after an update, checked if it is time and was not yet: the same, or one that went back."""
+        """The state after an update, checked if it is time: the same, or one that went back."""
         checked = bool(state.checks) and state.checks[-1].update == state.update
         if checked or not self.due(state.update):
             return state
