@@ -311,7 +311,10 @@ class Loop:
 
     def rate_after(self, state: TrainState) -> float:
         """The learning rate of the update after ``state``, lowered where the guard did so."""
-        return rate_at(self.optimizer.learning_rate, state.update) * state.rate_factor
+        rate = self.optimizer.learning_rate
+        if type(rate) is float and state.watch is None:
+            return rate
+        return rate_at(rate, state.update) * state.rate_factor
 
     def average_data(
         self, parameters: FloatArray, points: npt.NDArray[Any], weights: FloatArray | None

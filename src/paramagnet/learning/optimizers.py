@@ -89,7 +89,7 @@ class Adam:
     def step(self, state: OptimizerState, gradient: FloatArray) -> tuple[FloatArray, OptimizerState]:
         """The direction to move in, and the next state."""
         n_steps = state.n_steps + 1
-        first, second, direction = (np.empty_like(gradient) for _ in range(3))
+        first, second, direction = np.empty_like(gradient), np.empty_like(gradient), np.empty_like(gradient)
         settings = (self.beta1, self.beta2, *self.scales(n_steps))
         follow_adam(gradient, state.slots[0], state.slots[1], settings, first, second, direction)
         return direction, OptimizerState(n_steps, (first, second))
@@ -176,11 +176,13 @@ def step_by(
 
     ``stretched`` are parameters whose step is multiplied by a factor, and that factor.
     """
-    direction, after = optimizer.step(state, penalties.clipped(slope))
+    direction, after = optimizer.step(state, slope if penalties.nothing else penalties.clipped(slope))
     moved = rate * direction
     if stretched is not None:
         moved[stretched[0]] *= stretched[1]
     moved += parameters
+    if penalties.nothing:
+        return moved, after
     n_weights = layout.n_weights
     if penalties.weight_decay:
         moved[:n_weights] -= rate * penalties.weight_decay * parameters[:n_weights]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Penalties:
     l1: float = 0.0
     l1_group: float = 0.0
     clip: float | None = None
+
+    @cached_property
+    def nothing(self) -> bool:
+        """Whether they leave weights and gradients as they are; asked in every update."""
+        return self == Penalties()
 
     @property
     def settings(self) -> dict[str, str]:
