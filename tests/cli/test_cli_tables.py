@@ -152,6 +152,28 @@ def test_what_is_clamped_stays(folder):
     assert {row["member"] for row in rows[5:]} == {"False"}
 
 
+def test_clamped_cells_are_written_as_they_were_given(folder):
+    """Not as the median of their side, and missing ones are drawn."""
+    run(*TRAIN)
+    (folder / "wanted.csv").write_text("age,colour\n20.5,\n,blue\n")
+    run(
+        "sample", "shop.safetensors", "--clamp", "wanted.csv", "--n-samples", 2, "--seed", 1, "--out", "o.csv"
+    )
+    rows = read_rows("o.csv")
+    assert [row["age"] for row in rows[:2]] == ["20.5", "20.5"]
+    assert all(row["age"] not in ("", "20.5") for row in rows[2:])
+    assert [row["colour"] for row in rows[2:]] == ["blue", "blue"]
+
+
+def test_the_machine_has_the_name_of_the_data_by_default(folder):
+    words = [word for word in TRAIN if word not in ("--out", "shop.safetensors")]
+    found = run(*words).stdout
+    assert "machine: shop.safetensors" in found
+    assert (folder / "shop.safetensors").exists()
+    with pytest.raises(FileExistsError, match=r"`--out` must be a new file, 'shop\.safetensors' exists"):
+        run(*words)
+
+
 def test_numbers_that_stay_numbers(folder):
     run(
         "train", "shop.csv", "--columns", "age,spent", "--missing", "drop", "--numbers", "gaussian",

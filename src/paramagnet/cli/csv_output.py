@@ -27,9 +27,21 @@ def write_csv(out: Path, names: Sequence[str] | None, rows: Iterable[Sequence[An
     write_atomically(out, stream.getvalue().encode())
 
 
-def write_columns(out: Path, preparation: Preparation, states: FloatArray) -> None:
-    """Write states of the visible units as a table in the user's own columns."""
-    table = preparation.invert(states)
+def write_columns(
+    out: Path, preparation: Preparation, states: FloatArray, given: dict[str, list[Any]] | None = None
+) -> None:
+    """Write states of the visible units as a table in the user's own columns.
+
+    ``given`` are the cells of clamped columns, None where they are free: each row of them stands for as many
+    rows of states, and its cells are written as they were given, not as the value of their side.
+    """
+    table = dict(preparation.invert(states))
+    for name, cells in (given or {}).items():
+        n_each = len(states) // len(cells)
+        table[name] = [
+            value if cells[row // n_each] is None else cells[row // n_each]
+            for row, value in enumerate(table[name])
+        ]
     names = preparation.column_names if preparation.header else None
     write_csv(out, names, zip(*table.values(), strict=True))
     empty = {name: sum(value is None for value in values) for name, values in table.items()}

@@ -75,7 +75,8 @@ def sample(
     modes use --method tempering, or --method trajectory with machines or checkpoints of the training run.
 
     A machine that was trained on a table writes such a table to a .csv, with the same columns; a number that
-    was cut at a threshold is the median of its side. --clamp takes such a table, too: missing cells are free.
+    was cut at a threshold is the median of its side. --clamp takes such a table, too: missing cells are free,
+    and the others are written as they are.
 
     A machine that was trained on sequences writes sequences to --out samples.fa. --clamp takes sequences,
     too: sites with a letter that is not in the alphabet, such as X or ?, are free.
@@ -127,7 +128,7 @@ def sample(
             "not trained on sequences, so its file has no alphabet."
         )
     image_shape = as_image_shape(shape, rbm.n_visible) if drawn else (0, 0)
-    held = None if clamp is None else _read_clamp(clamp, rbm, preparation)
+    held, cells = (None, None) if clamp is None else _read_clamp(clamp, rbm, preparation)
     n_samples = n_samples if n_samples is not None else _SAMPLES if held is None else _COMPLETIONS
     n_images = n_samples if held is None else len(held) * (n_samples + 1)
     if drawn and n_images > _MOST_IMAGES:
@@ -150,7 +151,7 @@ def sample(
         elif isinstance(lettered, SequencePreparation):
             lettered.write(out, drawn_states)
         elif isinstance(preparation, Preparation) and out.suffix.lower() == ".csv" and not states:
-            write_columns(out, preparation, drawn_states)
+            write_columns(out, preparation, drawn_states, cells)
         else:
             _write(
                 out,
@@ -238,17 +239,21 @@ def _affordable(rbm: RBM, method: str, n_threads: int) -> bool:
     return method != "gibbs" and seconds <= SECONDS_ALLOWED
 
 
-def _read_clamp(path: Path, rbm: RBM, preparation: Preparation | SequencePreparation | None) -> FloatArray:
+def _read_clamp(
+    path: Path, rbm: RBM, preparation: Preparation | SequencePreparation | None
+) -> tuple[FloatArray, dict[str, list[Any]] | None]:
+    """The clamped states, and the cells that they come from where the file has the user's own columns."""
     from paramagnet.data.preparation import Preparation
 
     letters = read_clamped_sequences(path, preparation)
     if letters is not None:
-        return letters
+        return letters, None
     if isinstance(preparation, Preparation) and path.suffix.lower() == ".csv":
         from paramagnet.data.columns import read_columns
 
-        return preparation.encode_known(read_columns(path, None, preparation.column_names))
-    return _read_states(path, rbm, "--clamp")
+        table = read_columns(path, None, preparation.column_names)
+        return preparation.encode_known(table), preparation.known_cells(table)
+    return _read_states(path, rbm, "--clamp"), None
 
 
 def _read_base(path: Path, rbm: RBM, preparation: Any) -> FloatArray:

@@ -58,7 +58,13 @@ app = typer.Typer(add_completion=False)
 def train(
     ctx: typer.Context,
     data: DataArgument,
-    out: Annotated[Path, typer.Option(help="Where to write the machine (.safetensors).")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the machine (.safetensors); if not given, in this folder, under the name of "
+            "the data."
+        ),
+    ] = None,
     hidden_units: Annotated[
         int | None, typer.Option(help="Number of hidden units; if not given, that of the recipe.")
     ] = None,
@@ -247,6 +253,7 @@ def train(
     from paramagnet.plots import check_figure_path
     from paramagnet.units import find_unit
 
+    out = Path(f"{data.name.split('.', 1)[0] or 'machine'}.safetensors") if out is None else out
     writable_target(out)
     if plot is not None:
         check_figure_path(plot)

@@ -100,11 +100,7 @@ class Preparation:
 
     def encode_known(self, table: Columns) -> FloatArray:
         """The states of a table, NaN for the units of missing cells and of columns that it does not have."""
-        places = {name: place for place, name in enumerate(table.names)} if table.header else None
-        if places is None:
-            places = dict(zip(self.column_names, self._places_by_number(table), strict=True))
-        if not set(places) & set(self.column_names):
-            self._places(table)  # raises an error that names the columns
+        places = self._known_places(table)
         parts = [
             code.encode(table.cells[places[code.name]])
             if code.name in places
@@ -112,6 +108,26 @@ class Preparation:
             for code in self.codes
         ]
         return self._levels(np.concatenate(parts, axis=1))
+
+    def known_cells(self, table: Columns) -> dict[str, list[Any]]:
+        """The cells of a table as they stand in it, by column, None where they are missing."""
+        places = self._known_places(table)
+        found: dict[str, list[Any]] = {}
+        for code in self.codes:
+            if code.name in places:
+                cells = table.cells[places[code.name]]
+                gaps: list[bool] = np.isnan(code.encode(cells)).max(axis=1).tolist()
+                found[code.name] = [None if gap else cell for cell, gap in zip(cells, gaps, strict=True)]
+        return found
+
+    def _known_places(self, table: Columns) -> dict[str, int]:
+        """Where the columns of a table are that may lack some; one of ours must be there."""
+        if not table.header:
+            return dict(zip(self.column_names, self._places_by_number(table), strict=True))
+        places = {name: place for place, name in enumerate(table.names)}
+        if not set(places) & set(self.column_names):
+            self._places(table)  # raises an error that names the columns
+        return places
 
     def encode(self, table: Columns, missing: str | None = None) -> tuple[FloatArray, Rows]:
         """The states of a table, and the places of the rows that they come from."""

@@ -70,7 +70,8 @@ def estimate_seconds(
 
 
 def show_duration(seconds: float) -> str:
-    """A time in seconds as text with a suitable unit."""
+    """A time in seconds as text with a suitable unit; a call takes no less than a millisecond."""
+    seconds = max(seconds, 1e-3)
     if math.isinf(seconds):
         return "more years than there are"
     for size, name in ((365.25 * 86400.0, "years"), (86400.0, "days"), (3600.0, "hours")):
