@@ -11,8 +11,8 @@ gauge; rbms makes a plain step, gauge included (`ensure_zero_sum_gauge`), in flo
 
 The memory is the largest resident memory of a few updates of 1000 x 21 x 500 in a process of its own, less
 that before, in multiples of the parameters in float64; ``--memory`` measures it alone. The initial machine,
-which the caller holds, is one of them. With the guard of `train`, three of the updates are checked; it keeps
-the best machine so far in a temporary file.
+which the caller holds, is one of them. With the guard of `train`, three of the updates are checked, roughly,
+and none fails at the small learning rate; it keeps the best machine so far in a temporary file.
 
 Needs rbms and PyTorch, as `bench_peers.py` does, unless ``--memory`` is given.
 """
@@ -87,7 +87,7 @@ def use_memory(guard: bool) -> None:
     gradient = pm.PCD(500, 2, n_relax=0)
     options = {
         "gradient": gradient,
-        "optimizer": pm.Adam(RATE),
+        "optimizer": pm.Adam(1e-6),
         "batch_size": 500,
         "evaluate": [0],
         "guard": guard and pm.Guard(every=2, n_temperatures=10),

@@ -156,6 +156,7 @@ def run(job: Job, settings: Settings, folder: Path) -> Record:
         "others": round(others, 3),
         "error_of_log_z": float(log_z.error),
         "trusted": bool(log_z.trusted),
+        "start_of_log_z": policy.start,
         "independent": floor,
     }
     if job.purpose == "choice":
