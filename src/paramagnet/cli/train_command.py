@@ -253,7 +253,7 @@ def train(
     from paramagnet.plots import check_figure_path
     from paramagnet.units import find_unit
 
-    out = Path(f"{data.name.split('.', 1)[0] or 'machine'}.safetensors") if out is None else out
+    out = Path(f"{Path(data.name.removesuffix('.gz')).stem}.safetensors") if out is None else out
     writable_target(out)
     if plot is not None:
         check_figure_path(plot)
