@@ -23,7 +23,7 @@ from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
 from paramagnet.learning.gradients.base import Gradient, GradientState, Particles
 from paramagnet.learning.guard import GuardedRun
 from paramagnet.learning.measuring import Model, measured
-from paramagnet.learning.moments import data_moments
+from paramagnet.learning.moments import column_means, data_moments
 from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at, step_by
 from paramagnet.learning.penalties import Penalties
 from paramagnet.learning.resuming import describe
@@ -316,13 +316,20 @@ class Loop:
             return rate
         return rate_at(rate, state.update) * state.rate_factor
 
+    @cached_property
+    def means_of_all(self) -> npt.NDArray[Any]:
+        """The means of all points, which an update by all of them needs every time."""
+        assert self.points_and_ones is not None
+        return column_means(self.points_and_ones)
+
     def average_data(
         self, parameters: FloatArray, points: npt.NDArray[Any], weights: FloatArray | None
     ) -> FloatArray:
         """The averages over a batch, whose points have these ``weights``."""
         if self.engine is not None:
             return self.engine.data_moments(self.layout, parameters, points, weights)
-        return data_moments(self.layout, parameters, points, self.gradient.n_threads, weights)
+        means = self.means_of_all if points is self.points_and_ones and weights is None else None
+        return data_moments(self.layout, parameters, points, self.gradient.n_threads, weights, means)
 
     def batch(self, order: npt.NDArray[np.int64] | None, batch: int) -> npt.NDArray[Any]:
         """The points of one batch, with their column of ones."""
