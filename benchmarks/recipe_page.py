@@ -52,23 +52,22 @@ def choice_table(choice: Choice) -> str:
 
 
 def runs_table(records: list[dict[str, Any]]) -> str:
-    """All runs of the choice by settings: means over seeds, validation points, nats per point."""
+    """The runs of the first round: means over seeds, validation points, nats per point."""
+    start = read_plan()["start"]
+    common = start["all"] | {"batch_size": start["pcd"]["batch_size"]}
     found: dict[tuple[Any, ...], list[float]] = {}
     for record in records:
         s = record["settings"]
-        key = (record["set"], s.get("n_chains"), s.get("n_steps"), s["rate"], s["batch_size"], s["scheme"])
-        found.setdefault(key, []).append(record["validation"])
+        if s["gradient"] == "pcd" and all(s[name] == value for name, value in common.items()):
+            key = record["set"], s["n_chains"], s["n_steps"], s["rate"]
+            found.setdefault(key, []).append(record["validation"])
     sets = list(dict.fromkeys(key[0] for key in found))
-    rows = list(dict.fromkeys(key[1:] for key in found if key[1] is not None))
-    sampled = [name for name in sets if any(key[0] == name and key[1] is not None for key in found)]
     lines = [
-        f"| chains | sweeps | rate | {' | '.join(sampled)} |",
-        "| ---: | ---: | ---: |" + " ---: |" * len(sampled),
+        f"| chains | sweeps | rate | {' | '.join(sets)} |",
+        "| ---: | ---: | ---: |" + " ---: |" * len(sets),
     ]
-    for row in rows:
-        if row[4] != "centred":
-            continue
-        cells = [found.get((name, *row)) for name in sampled]
+    for row in dict.fromkeys(key[1:] for key in found):
+        cells = [found.get((name, *row)) for name in sets]
         text = ["" if cell is None else f"{np.mean(cell):.2f}" for cell in cells]
         lines.append(f"| {row[0]} | {row[1]} | {row[2]:g} | {' | '.join(text)} |")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ and resumed. There are two:
     Centred learning from a centred start, Adam with a rate that falls to 0.02 of its first value, exact
     gradients where they are quick, else persistent chains with few sweeps and the guard. The numbers were
     chosen by held-out likelihood at equal processor time (``benchmarks/recipe_choice.toml`` has the plan and
-    the rule, both fixed before the runs). They are preliminary: the study of recipes goes on.
+    the rule, both fixed before the runs). A larger study of recipes goes on.
 ``paper``
     The start and the learning of [Y25]: weights at ``beta_max/sqrt(n + m)``, no visible biases, the plain
     gradient, Adam at a constant rate, PCD with 1000 chains and 40 sweeps where sums would take too long;
