@@ -92,6 +92,37 @@ def test_interval_by_hand(selections):
     assert level.explained
 
 
+def test_scatter_of_trials_is_taken_off_by_hand(selections):
+    level = selections.Level(40, -132.0, 1.2, (-134.0, -130.0, -133.0, -135.0))
+    assert level.std == pytest.approx(math.sqrt(14.0 / 3.0))
+    assert level.own_std == pytest.approx(math.sqrt(14.0 / 3.0 - 1.44))
+    assert level.error == pytest.approx(1.2 * math.sqrt(1.0 / 4.0 + 1.0 / 30.0))
+    assert selections.Level(40, -132.0, 2.2, level.ours).own_std == 0.0
+
+
+def test_words_on_the_scatter_of_trials_follow_planted_levels(selections):
+    def words(*shifts):
+        return selections.describe_levels(selections.read_levels(planted(*shifts)))
+
+    wide = words(-5.0, 3.0, -3.0, 5.0)
+    assert "which leaves 4.7, 4.5 and 4.4 for the selection" in wide
+    assert "do not decide" not in wide  # the mean is within two standard errors of the paper's
+    assert "nothing of it is seen to come from the selection" in words(-1.0, -1.2, -0.9, -1.1)
+    undecided = words(-3.0, -1.5, -2.5, -3.5)
+    assert "can explain the difference" in undecided
+    assert "do not decide between a selection that matters and another cause" in undecided
+    assert "5.2, 3.2 and 2.9 standard errors" in undecided
+
+
+def test_our_run_of_table_8_stands_beside_the_first_selection(selections):
+    records = planted(-3.0, -1.0, -2.5)
+    table = replace(records[0], sweep="mnist_spin", log_likelihood=(-540.0, *PRINTED.values()))
+    other = replace(table, gain=2.0, log_likelihood=(-540.0, -1.0, -1.0, -1.0))
+    text = selections.describe_levels(selections.read_levels([*records, other, table]))
+    assert "it is +3.0, +3.0 and +3.0 nats from the first of these" in text
+    assert "Table 8" not in selections.describe_levels(selections.read_levels(records))
+
+
 def test_one_more_selection_is_outside_the_interval_in_one_case_of_twenty(selections):
     rng = np.random.default_rng(7)
     draws = rng.normal(-132.0, 1.3, (4000, 5))
