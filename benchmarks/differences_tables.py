@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from paramagnet.reproduction.paper import misprint_of
+from paramagnet.reproduction.agreement import Comparison, Verdict
+from paramagnet.reproduction.paper import PaperLogLikelihood, misprint_of
 from paramagnet.reproduction.paper_tables import paper_cells
 from paramagnet.reproduction.report import components_of
-from paramagnet.sweeps.groups import (
-    summarize_trials,
-    values_at,
-)
+from paramagnet.sweeps.groups import TrialSummary, summarize_trials, values_at
 from paramagnet.sweeps.text_tables import escape_markdown
-from reproduction_facts import Facts, between, trials_of
+from reproduction_facts import Facts, between, listed, trials_of
 
 
 def draw_rows(facts: Facts) -> tuple[list[str], list[list[str]]]:
@@ -55,18 +54,24 @@ def differing_cells(facts: Facts, *datasets: str) -> str:
     return "\n".join(lines or ["- Every difference agrees."]) + "\n"
 
 
+def level_gaps(facts: Facts, verdict: Verdict) -> list[tuple[PaperLogLikelihood, TrialSummary]]:
+    """The cells of a table that we ran and that are no misprints: the paper's, and ours."""
+    found = []
+    for (start, column), cell in paper_cells(verdict.table.key).items():
+        values = values_at(facts.runs.get(column.setting, {}).get(start, ()), column.epoch).values()
+        ours = summarize_trials(values)
+        if ours.n_finite and not misprint_of(cell):
+            found.append((cell, ours))
+    return found
+
+
 def mnist_levels(facts: Facts) -> str:
     """Where we differ: the log-likelihoods of Tables 8 and 9 themselves."""
     words = []
     for verdict in (verdict for verdict in facts.verdicts if verdict.table.dataset == "mnist"):
-        gaps, stds, counts = [], [], []
-        for (start, column), cell in paper_cells(verdict.table.key).items():
-            values = values_at(facts.runs.get(column.setting, {}).get(start, ()), column.epoch).values()
-            ours = summarize_trials(values)
-            if ours.n_finite and not misprint_of(cell):
-                gaps.append(ours.mean - cell.mean)
-                stds.append(cell.std)
-                counts.append(ours.n_finite)
+        cells = level_gaps(facts, verdict)
+        gaps = [ours.mean - cell.mean for cell, ours in cells]
+        counts = [ours.n_finite for _, ours in cells]
         below = [-gap for gap in gaps if gap < 0.0]
         if below:
             words.append(
@@ -75,6 +80,48 @@ def mnist_levels(facts: Facts) -> str:
                 f"{len(verdict.comparisons)} differences agree. The values themselves are below the "
                 f"paper's in {len(below)} of {len(gaps)} cells, by up to {max(below):.1f} nats; the median "
                 f"of ours minus the paper's is {median(gaps):+.1f}. The paper's spread over trials is "
-                f"{between(stds, 1)}."
+                f"{between((cell.std for cell, _ in cells), 1)}."
             )
     return "\n".join(words) + "\n"
+
+
+def table_9(facts: Facts) -> str:
+    """Where the differences of Table 9 that do not agree are, and in which direction; empty if all agree."""
+    verdict = facts.verdicts[8]
+    apart, all_gaps = verdict.differing, verdict.comparisons
+    if not apart:
+        return ""
+    epochs = sorted({c.column.epoch for c in all_gaps})
+    by_epoch = listed([f"{sum(c.column.epoch == e for c in apart)} after {e}" for e in epochs])
+    settings = sorted({c.column.setting for c in all_gaps}, key=lambda setting: -setting.c)
+    columns, signs = [], []
+    for setting in settings:
+        mine = [c for c in apart if c.column.setting == setting]
+        columns.append(f"{len(mine)} at c = {setting.c:g}")
+        if mine:
+            signs.append(_direction(setting.c, mine, [c for c in all_gaps if c.column.setting == setting]))
+    n_runs = len({(c.start, c.column.setting) for c in apart})
+    of_runs = len({(c.start, c.column.setting) for c in all_gaps})
+    counts = [c.n_trials for c in all_gaps]
+    small = sum(c.start.gain < 1.0 for c in apart)
+    return (
+        f"In Table 9, {len(apart)} of the {len(all_gaps)} differences do not agree: {by_epoch} epochs; "
+        f"{listed(columns)}; {small} of machines that start below β_max and {len(apart) - small} of machines "
+        f"that start above it. {' '.join(signs)} They come from {n_runs} of the {of_runs} starts that are "
+        f"compared with β_max, each of {between(counts, 0)} trial{'s' * (max(counts) > 1)} measured at "
+        f"{len(epochs)} epochs, so they are not {len(apart)} independent observations."
+    )
+
+
+def _direction(c: float, apart: Sequence[Comparison], column: Sequence[Comparison]) -> str:
+    """Whether the differences of a column that do not agree, and all of them, are to one side."""
+    sizes = between((abs(one.gap) for one in apart), 1)
+    low = sum(one.gap < 0.0 for one in apart)
+    if low not in (0, len(apart)):
+        return f"At c = {c:g} they are on both sides of the paper's, by {sizes} nats."
+    same = sum((one.gap < 0.0) == (low > 0) for one in column)
+    side = "lower" if low else "higher"
+    return (
+        f"At c = {c:g} ours {'are all' if len(apart) > 1 else 'is'} {side} than the paper's, by {sizes} "
+        f"nats; of all {len(column)} differences of that column {same} are {side}."
+    )

@@ -426,6 +426,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "toy-draws": toy_draws,
     "mnist-points": mnist_points,
     "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
+    "table-9": lambda: differences_tables.table_9(facts()).replace("β_max", "β<sub>max</sub>") + "\n",
     "mnist-levels": lambda: differences_tables.mnist_levels(facts()),
     **{f"differing-{name}": partial(differing_cells, name) for name in SETS},
 }

@@ -43,6 +43,13 @@ def test_times_are_compared_in_the_cells_that_both_have():
     assert both[-1] == "1.00 (2 cells)"  # the mean of 0.5 and 1.5: a slower cell counts as much
 
 
+def test_a_column_without_a_ratio_says_why():
+    (explained, *_) = describe_kernels([RECORD]).notes
+    assert explained.endswith("in the cells that both have, of which there are none.")
+    (explained, *_) = describe_kernels([RECORD, LATER]).notes
+    assert explained.endswith("in the cells that both have.")
+
+
 @pytest.mark.parametrize("change", [{"error": (0.0, 0.0)}, {"seconds": float("nan")}])
 def test_exact_runs_and_unknown_times_are_left_out(change):
     assert describe_kernels([replace(RECORD, **change)]) is None

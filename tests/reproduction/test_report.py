@@ -433,6 +433,8 @@ def test_first_screen_says_what_agrees_what_does_not_and_what_it_rests_on():
     assert "36 of the differences rest on one or two trials" in rests
     assert "draw of the toy data" not in rests
     assert "of 72 with all five gains off by 5, 10 and 20 %" in seen
+    assert "the number that agrees, 69 of 72 as it is, would be" in seen
+    assert re.search(r"With the β_max row alone off by 5 % it changes by at most \d+\.$", seen)
     by_table = {row[1][0][0].text: [lines[0].text for lines in row[1]] for row in tables.rows}
     assert any("33 / 36" in cells for cells in by_table.values())
     as_it_is, *faults = ([lines[0].text for lines in cells] for _, cells in power.rows)

@@ -86,17 +86,20 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
 
 
 def _visible(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> str:
-    pieces = []
+    pieces, smallest = [], ""
     for fault, name in _NAMES.items():
         counts = []
         for size in SIZES:
-            small, _, large = plant_faults(verdicts, ladders, fault, size)
-            compared = small.n_compared
+            small, none, large = plant_faults(verdicts, ladders, fault, size)
             counts.append(span({small.n_agreeing, large.n_agreeing}))
-        pieces.append(f"{', '.join(counts)} of {compared} with {name} off by {_percents()} %")
+            if (fault, size) == ("row", min(SIZES)):
+                change = max(abs(part.n_agreeing - none.n_agreeing) for part in (small, large))
+                smallest = f" With {name} off by {100 * size:g} % it changes by at most {change}."
+        pieces.append(f"{', '.join(counts)} of {none.n_compared} with {name} off by {_percents()} %")
     return (
         "**What the comparison could have seen.** Had our machines started from other scales than stated, "
-        f"fewer would agree: {'; '.join(pieces)} (too small and too large)."
+        f"the number that agrees, {none.n_agreeing} of {none.n_compared} as it is, would be "
+        f"{'; '.join(pieces)} (too small and too large).{smallest}"
     )
 
 

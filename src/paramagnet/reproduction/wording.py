@@ -146,10 +146,12 @@ def describe_kernels(records: Sequence[RunRecord]) -> Sheet | None:
     heading = ("sweep", "earlier runs", "seconds a run", "later runs", "seconds a run", "later / earlier")
     names = sorted({kernels_of(record) for record in sampled} - {EARLIER})
     kernels = f"Later: those that name {' or '.join(names)} kernels." if names else "None names its kernels."
+    ratio = "Later / earlier: ratio of the mean times in the cells that both have"
+    ratio += "." if any(row[-1] != "-" for row in rows) else ", of which there are none."
     notes = (
-        f"Earlier: records that name no kernels. {kernels} Later / earlier: ratio of the mean times in the "
-        "cells that both have.",
+        f"Earlier: records that name no kernels. {kernels} {ratio}",
         "Processor time of one core, on machines that did other work as well.",
+        "A sampled run that is made again has the digits of its record only with the kernels that made it.",
     )
     return plain_sheet(
         "kernels", "Seconds per run, before and after the faster kernels", heading, rows, notes
