@@ -189,10 +189,11 @@ def learning_calls(folder: Path) -> Iterator[Call]:
     judged = {
         "rbm": m, "data": ("states", many), "chains": ("states?", None), "validation": ("states?", None),
         "n_chains": ("count", 10), "n_steps": ("count", 20), "log_z": ("nothing", None), "rng": rng,
-        "n_threads": ("count?", 1), "progress": ("callable?", None),
+        "n_threads": ("count?", 1), "progress": ("callable?", None), **weighted,
+        "validation_weight": ("nothing", None),
     }  # fmt: skip
     yield Call("diagnose", pm.diagnose, judged, heavy=True)
-    known = {"chains": ("states?", many), "log_likelihood": ("nothing", None), "rng": rng}
+    known = {**weighted, "chains": ("states?", many), "log_likelihood": ("nothing", None), "rng": rng}
     yield Call("quick_diagnosis", pm.learning.quick_diagnosis, {"rbm": m, "data": ("states", many), **known})
     yield Call("Exact", pm.Exact, options)
     counts = {"n_chains": ("count", 10), "n_steps": ("count", 1), "n_relax": ("count", 1)}

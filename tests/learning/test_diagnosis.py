@@ -310,3 +310,94 @@ def test_labels_are_diagnosed_by_their_indicators():
     assert others.tolist() == [
         min(int((data[own] != data[k]).sum()) for k in rest) for own, rest in zip((3, 4), places, strict=True)
     ]
+
+
+# Weights of points
+
+
+def selected_case(visible="spin"):
+    """A machine, more points than drawn from it where unit 2 is up, and weights that undo this."""
+    rbm = make_machine(visible, "bit", 12, 8, scale=0.25, seed=3)
+    points = pm.sample_exact(rbm, 1500, rng=0)
+    up = points[:, 2] == rbm.visible.values[1]
+    kept = up | (np.random.default_rng(0).random(1500) < 0.3)
+    return rbm, points[kept], np.where(up, 0.3, 1.0)[kept]
+
+
+@pytest.mark.parametrize("visible", ["spin", "bit"])
+def test_weighted_points_are_judged_with_their_weights(visible):
+    rbm, data, weights = selected_case(visible)
+    options = {"n_chains": 400, "n_steps": 400, "rng": 1, "n_threads": 1}
+    held_out = {"validation": data[1::2], "validation_weight": weights[1::2]}
+    found = pm.diagnose(rbm, data[::2], sample_weight=weights[::2], **held_out, **options)
+    assert found.healthy, str(found)
+    exact = pm.log_likelihood(rbm, data[::2], sample_weight=weights[::2])
+    assert found.log_likelihood == exact
+    exact = pm.log_likelihood(rbm, data[1::2], sample_weight=weights[1::2])
+    assert found.validation_log_likelihood == exact
+    assert "means" in names(pm.diagnose(rbm, data, log_z=None, **options).findings)
+    chains = pm.sample_exact(rbm, 2000, rng=5)
+    assert quick_diagnosis(rbm, data, chains, sample_weight=weights) == ()
+    assert quick_diagnosis(rbm, data, sample_weight=weights) == ()
+    assert "means" in names(quick_diagnosis(rbm, data, chains))
+
+
+@pytest.mark.parametrize("illness", ILLNESSES, ids=lambda illness: illness.name)
+def test_illnesses_are_found_beside_points_that_do_not_count(illness):
+    """Points of another source, of weight zero or next to nothing."""
+    rbm, data = illness.case()
+    noise = rbm.visible.draw(np.zeros((50, rbm.n_visible)), np.random.default_rng(7))
+    points = np.concatenate((data, noise))
+    weights = np.concatenate((np.full(len(data), 3.0), np.zeros(40), np.full(10, 1e-9)))
+    log_z = None if illness.name == "memorized" else pm.LogZ()
+    options = {"n_chains": 400, "n_steps": illness.n_steps, "log_z": log_z, "rng": 1, "n_threads": 1}
+    found = pm.diagnose(rbm, points, sample_weight=weights, **options)
+    assert illness.name in names(found.findings), str(found)
+    assert names(found.findings) - illness.also == {illness.name}, str(found)
+
+
+def test_equal_weights_are_none():
+    rbm, data = healthy_case("bit", "bit", 0)
+    options = {"validation": data[:50], "n_chains": 50, "n_steps": 40, "rng": 0, "n_threads": 1}
+    plain = pm.diagnose(rbm, data, **options)
+    equal = pm.diagnose(
+        rbm, data, sample_weight=np.full(500, 0.3), validation_weight=np.full(50, 7.0), **options
+    )
+    assert equal.to_record() == plain.to_record()
+    left = pm.diagnose(rbm, data, sample_weight=np.arange(500) < 300, **options)
+    assert left.to_record() == pm.diagnose(rbm, data[:300], **options).to_record()
+
+
+def test_means_of_labels_start_an_estimate():
+    """Frequencies, not averages of labels; weighted where the points are."""
+    rng = np.random.default_rng(0)
+    rbm = pm.RBM(rng.normal(0.0, 0.3, (15, 2)), 0.0, 0.0, "categorical(3)", "bit")
+    data, weights = pm.sample_exact(rbm, 100, rng=1), 1.0 + rng.random(100)
+    log_z = pm.LogZ("mais", n_samples=200, n_temperatures=100, start="both")
+    found = pm.diagnose(rbm, data, sample_weight=weights, n_chains=50, n_steps=40, log_z=log_z, rng=2)
+    exact = pm.log_likelihood(rbm, data, sample_weight=weights).value
+    assert found.log_likelihood.value == pytest.approx(exact, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sample_weight": -np.ones(20)}, "`sample_weight` must be zero or positive, got -1"),
+        ({"sample_weight": np.zeros(20)}, "`sample_weight` must hold at least one positive number"),
+        ({"sample_weight": np.full(20, np.nan)}, "`sample_weight` must be finite, got nan"),
+        ({"sample_weight": np.ones(19)}, "`sample_weight` must hold one number for each of the 20 points"),
+        ({"sample_weight": np.arange(20) < 9}, "at least 10 points of positive weight, .* got 9"),
+        ({"validation_weight": np.ones(20)}, "`validation_weight` must be left out where `validation` is"),
+        (
+            {"validation": np.ones((20, 4)), "validation_weight": -np.ones(20)},
+            "`validation_weight` must be zero or positive, got -1",
+        ),
+    ],
+)
+def test_bad_weights(change, message):
+    arguments = {"rbm": pm.RBM(np.zeros((4, 2)), 0.0, 0.0), "data": np.ones((20, 4))}
+    with pytest.raises(ValueError, match=message):
+        pm.diagnose(**arguments | change)
+    if "sample_weight" in change:
+        with pytest.raises(ValueError, match=message):
+            quick_diagnosis(**arguments | change)

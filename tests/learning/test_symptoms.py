@@ -9,6 +9,7 @@ import pytest
 
 import paramagnet as pm
 from conftest import make_machine, states_of
+from paramagnet.learning import symptoms
 from paramagnet.learning.autocorrelation import leading_directions, measure_memory, record_chains
 from paramagnet.learning.nearness import measure_nearness, nearest_distances
 from paramagnet.learning.symptoms import (
@@ -223,3 +224,109 @@ def test_level_of_independent_units(visible):
     assert level.value == pytest.approx(pm.log_likelihood(free, data).value, abs=1e-10)
     assert level.optimism == 5 / 8000
     assert measure_independent(rbm, data, data[:10]).optimism == 0.0
+
+
+# Weights of points
+
+
+def weighted_case(unit):
+    """Points, samples and whole numbers as weights, with the points repeated so many times."""
+    rng = np.random.default_rng(0)
+    points, samples = unit.draw(np.full((40, 5), 0.3), rng), unit.draw(np.zeros((30, 5)), rng)
+    counts = rng.integers(1, 5, size=40)
+    return points, samples, counts, np.repeat(points, counts, axis=0)
+
+
+@pytest.mark.parametrize("unit", [pm.SPIN, pm.BIT, pm.GAUSSIAN])
+def test_averages_of_weighted_points_are_those_of_repeated_ones(unit):
+    points, samples, counts, again = weighted_case(unit)
+    for compare in (compare_means, compare_correlations):
+        found, wanted = compare(unit, points, samples, 0.3 * counts), compare(unit, again, samples)
+        np.testing.assert_allclose(found.data, wanted.data, atol=1e-12)
+        np.testing.assert_allclose(found.samples, wanted.samples, atol=1e-12)
+    rbm = make_machine(unit.name, "bit", 5, 3)
+    found, wanted = (
+        measure_activity(rbm, points, samples, 0.3 * counts),
+        measure_activity(rbm, again, samples),
+    )
+    np.testing.assert_allclose(found.variation, wanted.variation, atol=1e-12)
+    np.testing.assert_allclose(found.loss, wanted.loss, atol=1e-12)
+    overlaps = measure_overlaps(unit, points, samples, np.random.default_rng(0), 0.3 * counts)
+    whole = measure_overlaps(unit, again, samples, np.random.default_rng(0))
+    np.testing.assert_allclose(overlaps.chains, whole.chains, atol=1e-12)
+    level = measure_independent(rbm, points, None, 0.3 * counts)
+    free = pm.RBM(np.zeros((5, 1)), unit.bias_from(points, "data", counts / counts.mean()), 0.0, unit, "bit")
+    expected = pm.log_likelihood(free, points, sample_weight=counts).value
+    assert level.value == pytest.approx(expected, abs=1e-10)
+    assert level.optimism == pytest.approx(2.5 * (counts @ counts) / counts.sum() ** 2)
+    held_out = measure_independent(rbm, points, points[:9], 0.3 * counts, 1.0 + np.arange(9.0))
+    each = [pm.log_likelihood(free, [v]).value for v in points[:9]]
+    assert held_out.value == pytest.approx(np.average(each, weights=1.0 + np.arange(9.0)), abs=1e-10)
+    for one in (np.ones(40), np.full(40, 7.0)):  # equal weights are none
+        same, none = compare_means(unit, points, samples, one), compare_means(unit, points, samples)
+        np.testing.assert_allclose(same.beyond, none.beyond, atol=1e-12)
+        same = compare_correlations(unit, points, samples, one)
+        np.testing.assert_allclose(
+            same.beyond, compare_correlations(unit, points, samples).beyond, atol=1e-12
+        )
+        level, alone = measure_independent(rbm, points, None, one), measure_independent(rbm, points, None)
+        assert level.value == pytest.approx(alone.value, abs=1e-12)
+        assert level.error == pytest.approx(alone.error, rel=0.02)  # n - 1 in place of n
+        assert level.optimism == pytest.approx(alone.optimism)
+
+
+def test_frequencies_of_weighted_labels():
+    unit = pm.units.find_unit("categorical(3)", "unit")
+    rng = np.random.default_rng(0)
+    points, samples = (rng.choice(3, size=(n, 4), p=(0.2, 0.3, 0.5)).astype(float) for n in (40, 30))
+    counts = rng.integers(1, 5, size=40)
+    again = np.repeat(points, counts, axis=0)
+    for compare in (compare_means, compare_correlations):
+        found, wanted = compare(unit, points, samples, counts), compare(unit, again, samples)
+        np.testing.assert_allclose(found.data, wanted.data, atol=1e-12)
+        same, none = compare(unit, points, samples, np.full(40, 3.0)), compare(unit, points, samples)
+        np.testing.assert_allclose(same.beyond, none.beyond, atol=1e-12)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_weights_that_undo_a_selection(planted, monkeypatch):
+    """Points of another source, with the ratio of both probabilities as weights, have the averages of the
+    samples; as if each of them counted fully (the planted error), chance does not explain what is left.
+    """
+    if planted:
+        monkeypatch.setattr(symptoms, "effective_count", lambda n_points, weights: float(n_points))
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        points = (rng.random((1000, 30)) < 0.5).astype(float)
+        weights = np.prod(np.where(points[:, :2] == 1.0, 19.0, 1.0), axis=1)
+        samples = (rng.random((1000, 30)) < np.where(np.arange(30) < 2, 0.95, 0.5)).astype(float)
+        alarms += compare_means(pm.BIT, points, samples, weights).count(0.0) > 0
+        alarms += compare_correlations(pm.BIT, points, samples, weights).count(0.0) > 0
+        if seed == 0:
+            assert compare_means(pm.BIT, points, samples).count(0.3) == 2
+    assert alarms > 20 if planted else alarms <= 2
+
+
+def test_shares_of_weighted_points():
+    """Overlaps and distances of points that a weight takes out, or brings in ten times."""
+    rng = np.random.default_rng(0)
+    up, down = (np.where(rng.random((200, 20)) < share, 1.0, -1.0) for share in (0.9, 0.1))
+    points, chains = np.concatenate((up, down)), np.where(rng.random((100, 20)) < 0.9, 1.0, -1.0)
+    weights = np.repeat([1.0, 1e-9], 200)
+    assert measure_overlaps(pm.SPIN, points, -chains, np.random.default_rng(0)).p_value > 0.01
+    found = measure_overlaps(pm.SPIN, points, -chains, np.random.default_rng(0), weights)
+    assert found.share == pytest.approx(1.0, abs=1e-6)
+    assert found.p_value < 1e-6
+    assert measure_overlaps(pm.SPIN, points, chains, np.random.default_rng(0), weights).share < 1e-6
+    far = np.where(rng.random((200, 20)) < 0.5, 1.0, -1.0)
+    held_out = np.concatenate((up[:10], far[:90]))
+    unit = measure_nearness(pm.SPIN, up, far[90:], held_out=held_out)
+    for weight, expected in (
+        (1.0, unit.limit),
+        (1e-9, measure_nearness(pm.SPIN, up, far, held_out=far[:90]).limit),
+    ):
+        weights = np.where(np.arange(100) < 10, weight, 1.0)
+        near = measure_nearness(pm.SPIN, up, far[90:], held_out=held_out, weights=weights)
+        assert near.limit == expected
+    assert near.limit > unit.limit

@@ -18,7 +18,7 @@ from paramagnet.learning import verdict
 from paramagnet.learning.autocorrelation import ChainMemory, measure_memory, record_chains
 from paramagnet.learning.diagnosis import Diagnosis
 from paramagnet.learning.evaluation import LogZ, as_log_z
-from paramagnet.learning.likelihood import free_energies, likelihood_of
+from paramagnet.learning.likelihood import free_energies, likelihood_of, weigh_points
 from paramagnet.learning.nearness import Nearness, measure_nearness
 from paramagnet.learning.symptoms import (
     IndependentLevel,
@@ -48,8 +48,10 @@ def diagnose(
     rbm: RBM,
     data: Any,
     *,
+    sample_weight: Any = None,
     chains: Any = None,
     validation: Any = None,
+    validation_weight: Any = None,
     n_chains: int = 1000,
     n_steps: int = 1000,
     log_z: LogZ | None = _LOG_Z,
@@ -68,11 +70,17 @@ def diagnose(
         The machine.
     data : array_like
         The training points, ``(n_points, n_visible)``, in the values of the visible units.
+    sample_weight : array_like, optional
+        Weights of the points, zero or positive, as in `train`: a machine that learned weighted points is
+        judged by the same averages. None counts all alike. Figures and medians of distances show all points
+        alike.
     chains : array_like, optional
         States from which the chains start, at least 10, for instance the persistent chains of a run,
         ``state.chains.visible``; None draws ``n_chains`` states without field, as `sample` does.
     validation : array_like, optional
         Points that were held out of the training.
+    validation_weight : array_like, optional
+        Weights of the points of ``validation``; None counts all alike.
     n_chains : int, default 1000
         Number of chains, at least 10, where ``chains`` are not given.
     n_steps : int, default 1000
@@ -116,10 +124,12 @@ def diagnose(
       0.01 nats per point, as far as data and samples show.
 
     At most 10,000 points, drawn at random, are used for hidden units, overlaps and covariances, and 1000
-    samples and reference points for distances. A chain that does not mix makes averages of samples wrong,
+    samples and reference points for distances. Points with weights ``w`` count as ``(sum w)**2 / sum w**2``
+    points where chance is judged. A chain that does not mix makes averages of samples wrong,
     too: where *slow* is found beside others, treat it first.
     """
-    points, held_out = _check_data(as_rbm(rbm, "rbm"), data, validation)
+    points, weights = _check_data(as_rbm(rbm, "rbm"), data, sample_weight)
+    held_out, others = _check_held_out(rbm, validation, validation_weight)
     n_steps = as_count(n_steps, "n_steps", minimum=FEWEST_SWEEPS, maximum=MOST_SWEEPS)
     n_chains = as_count(n_chains, "n_chains", minimum=FEWEST_CHAINS, maximum=MOST_CHAINS)
     starts = None if chains is None else _check_chains(rbm, chains)
@@ -131,14 +141,15 @@ def diagnose(
     require_memory(24 * n_chains * (rbm.n_visible + rbm.n_hidden), "n_chains", n_chains)
     generator = as_generator(rng)
     samples, memory = _run(rbm, starts, n_chains, n_steps, generator, n_threads, progress)
-    some = _draw_rows(points, _MOST_POINTS, generator)
-    activity = measure_activity(rbm, some, samples[:_MOST_POINTS])
+    some, each = _draw_rows(points, weights, _MOST_POINTS, generator)
+    activity = measure_activity(rbm, some, samples[:_MOST_POINTS], each)
     unit = rbm.units[0]
-    overlaps = measure_overlaps(unit, some, samples, generator)
-    means = compare_means(unit, points, samples)
-    correlations = compare_correlations(unit, some, samples[:_MOST_POINTS])
-    nearness = _measure_nearness(rbm, points, held_out, samples, generator)
-    levels = _likelihoods(rbm, points, held_out, policy, generator, n_threads)
+    overlaps = measure_overlaps(unit, some, samples, generator, each)
+    means = compare_means(unit, points, samples, weights)
+    correlations = compare_correlations(unit, some, samples[:_MOST_POINTS], each)
+    weighed, weighed_out = (points, weights), None if held_out is None else (held_out, others)
+    nearness = _measure_nearness(rbm, weighed, weighed_out, samples, generator)
+    levels = _likelihoods(rbm, weighed, weighed_out, policy, generator, n_threads)
     idle = verdict.idle_units(activity)
     findings = [
         *verdict.judge_likelihood(levels[0], levels[1], "data"),
@@ -169,7 +180,13 @@ def diagnose(
 
 
 def quick_diagnosis(
-    rbm: RBM, data: Any, chains: Any = None, *, log_likelihood: Estimate | None = None, rng: Rng = 0
+    rbm: RBM,
+    data: Any,
+    chains: Any = None,
+    *,
+    sample_weight: Any = None,
+    log_likelihood: Estimate | None = None,
+    rng: Rng = 0,
 ) -> tuple[Finding, ...]:
     """The findings of `diagnose` that cost little: for the end of a training run, which has chains and a
     likelihood already.
@@ -187,8 +204,10 @@ def quick_diagnosis(
     chains : array_like, optional
         States of the persistent chains, at least 10; without them only the likelihood and the hidden units
         are judged.
+    sample_weight : array_like, optional
+        Weights of the points, as in `diagnose`.
     log_likelihood : Estimate, optional
-        Mean log-likelihood of the data, where it is known.
+        Mean log-likelihood of the data, with their weights, where it is known.
     rng : int or numpy.random.Generator, default 0
         Seed or generator of the choice of points.
 
@@ -197,7 +216,7 @@ def quick_diagnosis(
     tuple of Finding
         What is wrong, each with a remedy; empty if nothing was found.
     """
-    points, _ = _check_data(as_rbm(rbm, "rbm"), data, None)
+    points, weights = _check_data(as_rbm(rbm, "rbm"), data, sample_weight)
     states = None if chains is None else _check_chains(rbm, chains)
     if log_likelihood is not None and not isinstance(log_likelihood, Estimate):
         raise ValueError(
@@ -205,32 +224,52 @@ def quick_diagnosis(
             f"{shown(log_likelihood)}."
         )
     generator, unit = as_generator(rng), rbm.units[0]
-    some = _draw_rows(points, _QUICK_POINTS, generator)
+    some, each = _draw_rows(points, weights, _QUICK_POINTS, generator)
     found: list[Finding] = []
     if log_likelihood is not None:
-        found += verdict.judge_likelihood(log_likelihood, measure_independent(rbm, points, None), "data")
+        level = measure_independent(rbm, points, None, weights)
+        found += verdict.judge_likelihood(log_likelihood, level, "data")
     if states is not None:
-        found += verdict.judge_overlaps(measure_overlaps(unit, some, states, generator))
-        means = compare_means(unit, points, states)
+        found += verdict.judge_overlaps(measure_overlaps(unit, some, states, generator, each))
+        means = compare_means(unit, points, states, weights)
         found += verdict.judge_means(means, of="chains", width=unit.width)
-    activity = measure_activity(rbm, some, some if states is None else states)
+    if states is None:
+        activity = measure_activity(rbm, some, some, each, each)
+    else:
+        activity = measure_activity(rbm, some, states, each)
     return (*found, *verdict.judge_idle(verdict.idle_units(activity)))
 
 
-def _check_data(rbm: RBM, data: Any, validation: Any) -> tuple[FloatArray, FloatArray | None]:
+_Weighed = tuple[FloatArray, FloatArray | None]  # points and their weights
+
+
+def _check_data(rbm: RBM, data: Any, weights: Any) -> _Weighed:
+    """The points of positive weight, and their weights; None where all are equal."""
     if rbm.hidden.width > 1:
         raise ValueError(
             f"`rbm` must have hidden units that are numbers to be diagnosed, got {rbm.hidden} units."
         )
     points = rbm.visible.as_states(data, "data", rbm.n_visible)
+    points, found = weigh_points(points, weights, "sample_weight")
     if len(points) < FEWEST_CHAINS:
+        positive = "" if weights is None else " of positive weight"
         raise ValueError(
-            f"`data` must hold at least {FEWEST_CHAINS} points, from which errors can be told, got "
+            f"`data` must hold at least {FEWEST_CHAINS} points{positive}, from which errors can be told, got "
             f"{len(points)}."
         )
-    if validation is None:
-        return points, None
-    return points, rbm.visible.as_states(validation, "validation", rbm.n_visible)
+    return points, found
+
+
+def _check_held_out(rbm: RBM, validation: Any, weights: Any) -> tuple[FloatArray | None, FloatArray | None]:
+    if validation is not None:
+        points = rbm.visible.as_states(validation, "validation", rbm.n_visible)
+        return weigh_points(points, weights, "validation_weight")
+    if weights is not None:
+        raise ValueError(
+            "`validation_weight` must be left out where `validation` is None, got "
+            f"{shown(weights)}. Pass the points as `validation`."
+        )
+    return None, None
 
 
 def _check_chains(rbm: RBM, chains: Any) -> FloatArray:
@@ -284,30 +323,32 @@ def _run(
     return samples, measure_memory(series, stride)
 
 
-def _draw_rows(points: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
-    """At most so many of the points, drawn at random."""
+def _draw_rows(
+    points: FloatArray, weights: FloatArray | None, most: int, rng: np.random.Generator
+) -> _Weighed:
+    """At most so many of the points, drawn at random, and their weights."""
     if len(points) <= most:
-        return points
-    return points[rng.choice(len(points), size=most, replace=False)]
+        return points, weights
+    chosen = rng.choice(len(points), size=most, replace=False)
+    return points[chosen], None if weights is None else weights[chosen]
 
 
 def _measure_nearness(
-    rbm: RBM,
-    points: FloatArray,
-    held_out: FloatArray | None,
-    samples: FloatArray,
-    rng: np.random.Generator,
+    rbm: RBM, data: _Weighed, held_out: _Weighed | None, samples: FloatArray, rng: np.random.Generator
 ) -> Nearness:
     unit, some = rbm.units[0], samples[:_MOST_NEAREST]
+    points, weights = data
     if held_out is not None:
-        return measure_nearness(unit, points, some, held_out=_draw_rows(held_out, _MOST_NEAREST, rng))
-    return measure_nearness(unit, points, some, rows=rng.permutation(len(points))[:_MOST_NEAREST])
+        others, each = _draw_rows(*held_out, _MOST_NEAREST, rng)
+        return measure_nearness(unit, points, some, held_out=others, weights=each)
+    rows = rng.permutation(len(points))[:_MOST_NEAREST]
+    return measure_nearness(unit, points, some, rows=rows, weights=None if weights is None else weights[rows])
 
 
 def _likelihoods(
     rbm: RBM,
-    points: FloatArray,
-    held_out: FloatArray | None,
+    data: _Weighed,
+    held_out: _Weighed | None,
     policy: LogZ | None,
     rng: np.random.Generator,
     n_threads: int | None,
@@ -315,13 +356,12 @@ def _likelihoods(
     """The log-likelihood and that of independent units, of the data and of the held-out points."""
     if policy is None:
         return None, None, None, None
-    log_z = policy(rbm, rng, means=points.mean(axis=0), n_threads=n_threads)
-    found: list[Any] = []
-    for states in (None, held_out):
-        if states is None and found:
-            found += [None, None]
-            continue
-        on = points if states is None else states
-        found.append(likelihood_of(free_energies(rbm, on), log_z))
-        found.append(measure_independent(rbm, points, states))
-    return found[0], found[1], found[2], found[3]
+    points, weights = data
+    log_z = policy(rbm, rng, means=rbm.units[0].column_means(points, weights), n_threads=n_threads)
+    found = likelihood_of(free_energies(rbm, points), log_z, weights)
+    level = measure_independent(rbm, points, None, weights)
+    if held_out is None:
+        return found, level, None, None
+    others, each = held_out
+    of_others = likelihood_of(free_energies(rbm, others), log_z, each)
+    return found, level, of_others, measure_independent(rbm, points, others, weights, each)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.learning.symptoms import chance_of_more, share_variance
+from paramagnet.learning.symptoms import chance_of_more, effective_count, share_variance
 from paramagnet.units import FloatArray, Unit
 
 NEAR_SHARE = 0.05  # share of reference points that are nearest to the training points
@@ -53,22 +53,32 @@ def measure_nearness(
     *,
     held_out: FloatArray | None = None,
     rows: npt.NDArray[np.intp] | None = None,
+    weights: FloatArray | None = None,
 ) -> Nearness:
     """Distances to the nearest of ``points``, of samples and of the points ``held_out``; or, for None, of the
-    training points in these ``rows`` to their nearest other ones.
+    training points in these ``rows`` to their nearest other ones. ``weights`` are those of the reference
+    points; of the training points it counts only that they are there.
     """
     of_samples = nearest_distances(unit, samples, points)
     if held_out is not None:
         of_reference = nearest_distances(unit, held_out, points)
     else:
         of_reference = nearest_distances(unit, points[rows], points, itself=rows)
-    limit = float(np.quantile(of_reference, NEAR_SHARE, method="inverted_cdf"))
-    n_samples, n_reference = int(np.sum(of_samples <= limit)), int(np.sum(of_reference <= limit))
-    shares = n_samples / len(of_samples), n_reference / len(of_reference)
-    error = math.sqrt(
-        share_variance(shares[0], len(of_samples)) + share_variance(shares[1], len(of_reference))
-    )
-    p_value = chance_of_more(n_samples, len(of_samples), n_reference, len(of_reference))
+    n_reference: float
+    if weights is None:
+        n_points = len(of_reference)
+        limit = float(np.quantile(of_reference, NEAR_SHARE, method="inverted_cdf"))
+        n_reference = int(np.sum(of_reference <= limit))
+    else:  # as many points as they are worth
+        n_points = max(1, int(effective_count(len(of_reference), weights)))
+        order = np.argsort(of_reference)
+        reached = np.cumsum(weights[order]) >= NEAR_SHARE * weights.sum()
+        limit = float(of_reference[order[int(np.argmax(reached))]])
+        n_reference = n_points * min(1.0, float(weights[of_reference <= limit].sum() / weights.sum()))
+    n_samples = int(np.sum(of_samples <= limit))
+    shares = n_samples / len(of_samples), n_reference / n_points
+    error = math.sqrt(share_variance(shares[0], len(of_samples)) + share_variance(shares[1], n_points))
+    p_value = chance_of_more(n_samples, len(of_samples), n_reference, n_points)
     return Nearness(
         of_samples, of_reference, held_out is not None, limit, shares[0] - shares[1], error, p_value
     )

@@ -2,6 +2,10 @@
 
 Nothing here runs a chain or decides what is ill; `paramagnet.learning.verdict` compares the numbers with
 their limits.
+
+Points may have weights ``w``. Averages over data then are ``sum w x / sum w``, their errors those of weighted
+means, with ``sum (w (x - mean))**2 / (sum w)**2`` as the variance, and shares of points count as those of
+``(sum w)**2 / sum w**2`` points.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.learning.likelihood import free_energies
+from paramagnet.learning.likelihood import average, error_of_mean, free_energies
 from paramagnet.rbm import RBM
 from paramagnet.units import FloatArray, Unit
 
@@ -29,6 +33,17 @@ def spread_of(unit: Unit, n_units: int) -> FloatArray:
         return np.full(n_units, unit.spread)
     fields = np.full(n_units, _STEP)
     return np.sqrt((unit.mean(fields) - unit.mean(-fields)) / (2.0 * _STEP))
+
+
+def effective_count(n_points: int, weights: FloatArray | None) -> float:
+    """How many points of equal weight these are worth: ``(sum w)**2 / sum w**2``."""
+    return float(n_points) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
+
+
+def column_means(values: FloatArray, weights: FloatArray | None) -> FloatArray:
+    """The mean of every column."""
+    result: FloatArray = values.mean(axis=0) if weights is None else weights @ values / weights.sum()
+    return result
 
 
 # Hidden units
@@ -51,7 +66,13 @@ class HiddenActivity:
     loss: FloatArray
 
 
-def measure_activity(rbm: RBM, points: FloatArray, samples: FloatArray) -> HiddenActivity:
+def measure_activity(
+    rbm: RBM,
+    points: FloatArray,
+    samples: FloatArray,
+    weights: FloatArray | None = None,
+    weights_of_samples: FloatArray | None = None,
+) -> HiddenActivity:
     """The activity of the hidden units on ``points``, where ``samples`` are states of the machine.
 
     Unit ``j`` is replaced by its mean ``m_j`` over the points, that is by the visible biases ``w_ij m_j``.
@@ -64,24 +85,31 @@ def measure_activity(rbm: RBM, points: FloatArray, samples: FloatArray) -> Hidde
     shift = hidden.mean(rbm.hidden_bias)  # so that the difference of squares keeps its digits
     for rows in _blocks(len(points), rbm.n_hidden):
         deviation = hidden.mean(visible.multiply(points[rows], rbm.weights) + rbm.hidden_bias) - shift
-        means += deviation.sum(axis=0)
-        squares += (deviation**2).sum(axis=0)
-    means /= len(points)
-    variance = np.maximum(squares / len(points) - means**2, 0.0)
+        means += _sum(deviation, weights, rows)
+        squares += _sum(deviation**2, weights, rows)
+    total = len(points) if weights is None else weights.sum()
+    means /= total
+    variance = np.maximum(squares / total - means**2, 0.0)
     means += shift
     data_mean = np.zeros(rbm.n_hidden)
     for rows in _blocks(len(points), rbm.n_hidden):
-        data_mean += _remainders(rbm, points[rows], means).sum(axis=0)
-    data_mean /= len(points)
+        data_mean += _sum(_remainders(rbm, points[rows], means), weights, rows)
+    data_mean /= total
     exponents = data_mean - _remainders(rbm, samples, means)
     largest = exponents.max(axis=0)
-    loss = largest + np.log(np.mean(np.exp(exponents - largest), axis=0))
+    loss = largest + np.log(column_means(np.exp(exponents - largest), weights_of_samples))
     return HiddenActivity(np.sqrt(variance) / spread_of(hidden, rbm.n_hidden), loss)
 
 
 def _remainders(rbm: RBM, states: FloatArray, means: FloatArray) -> FloatArray:
     fields = rbm.visible.multiply(states, rbm.weights) + rbm.hidden_bias
     result: FloatArray = rbm.units[1].log_trace(fields) - means * fields
+    return result
+
+
+def _sum(values: FloatArray, weights: FloatArray | None, rows: slice) -> FloatArray:
+    """The sum over the points of a block, each times its weight."""
+    result: FloatArray = values.sum(axis=0) if weights is None else weights[rows] @ values
     return result
 
 
@@ -142,7 +170,11 @@ def mirror_centre(unit: Unit) -> float | None:
 
 
 def measure_overlaps(
-    unit: Unit, points: FloatArray, chains: FloatArray, rng: np.random.Generator
+    unit: Unit,
+    points: FloatArray,
+    chains: FloatArray,
+    rng: np.random.Generator,
+    weights: FloatArray | None = None,
 ) -> Overlaps | None:
     """The overlaps ``sum_i x_i m_i / sum_i m_i**2`` of points and chains with the mean ``m`` of the data, on
     the scale of spins, and the share of mirrored chains; None if there is no mirror image or no mean.
@@ -155,26 +187,32 @@ def measure_overlaps(
         return None
     spread = spread_of(unit, points.shape[1])
     scaled, states = (points - centre) / spread, (chains - centre) / spread
-    mean = scaled.mean(axis=0)
+    mean = column_means(scaled, weights)
     size = float(mean @ mean)
     order = rng.permutation(len(points))
     halves = order[::2], order[1::2]
     of_data = of_chains = 0.0
     for half, other in (halves, halves[::-1]):
-        direction = scaled[half].mean(axis=0)
-        of_data += float(_count_negative(scaled[other] @ direction))
-        of_chains += 0.5 * float(_count_negative(states @ direction))
+        direction = column_means(scaled[half], None if weights is None else weights[half])
+        negative = _negative(scaled[other] @ direction)
+        of_data += float(negative.sum() if weights is None else weights[other] @ negative)
+        of_chains += 0.5 * float(_negative(states @ direction).sum())
     if size < 1e-20 * scaled.shape[1]:
         return None
-    p_data, p_chains = of_data / len(points), of_chains / len(chains)
-    error = math.sqrt(share_variance(p_data, len(points)) + share_variance(p_chains, len(chains)))
-    p_value = chance_of_more(of_chains, len(chains), of_data, len(points))
+    n_points = len(points)
+    if weights is not None:  # as many points as they are worth
+        n_points = max(1, int(effective_count(n_points, weights)))
+        of_data = min(of_data * n_points / float(weights.sum()), n_points)
+    p_data, p_chains = of_data / n_points, of_chains / len(chains)
+    error = math.sqrt(share_variance(p_data, n_points) + share_variance(p_chains, len(chains)))
+    p_value = chance_of_more(of_chains, len(chains), of_data, n_points)
     return Overlaps(scaled @ mean / size, states @ mean / size, p_chains - p_data, error, p_value)
 
 
-def _count_negative(overlaps: FloatArray) -> float:
-    """Overlaps of exactly zero count one half."""
-    return float(np.sum(overlaps < 0.0) + 0.5 * np.sum(overlaps == 0.0))
+def _negative(overlaps: FloatArray) -> FloatArray:
+    """1 for negative overlaps; those of exactly zero count one half."""
+    result: FloatArray = (overlaps < 0.0) + 0.5 * (overlaps == 0.0)
+    return result
 
 
 def share_variance(share: float, count: int) -> float:
@@ -229,30 +267,43 @@ class MomentComparison:
         return int(np.sum(self.beyond > tolerance))
 
 
-def compare_means(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
+def compare_means(
+    unit: Unit, points: FloatArray, samples: FloatArray, weights: FloatArray | None = None
+) -> MomentComparison:
     """The means of every visible unit in data and samples, both of independent points; of labels those of the
     indicators of all states.
     """
+    counts = effective_count(len(points), weights), float(len(samples))
     if unit.width > 1:
-        return _compare_frequencies(unit, points, samples)
-    centre, spread = points.mean(axis=0), spread_of(unit, points.shape[1])
+        return _compare_frequencies(unit, points, samples, weights, counts)
+    centre, spread = column_means(points, weights), spread_of(unit, points.shape[1])
     means, squares = [], []
-    for states in (points, samples):
+    for states, each in ((points, weights), (samples, None)):
         scaled = (states - centre) / spread
-        means.append(scaled.mean(axis=0))
-        squares.append(np.einsum("ki,ki->i", scaled, scaled) / len(states))
-    found = _compare(means, squares, (len(points), len(samples)))
+        means.append(column_means(scaled, each))
+        if each is None:
+            squares.append(np.einsum("ki,ki->i", scaled, scaled) / len(states))
+        else:
+            squares.append(each**2 @ scaled**2 / (each @ each))
+    found = _compare(means, squares, counts)
     data, drawn = (spread * average + centre for average in (found.data, found.samples))
     return MomentComparison(data, drawn, found.beyond)
 
 
-def _compare_frequencies(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
+def _compare_frequencies(
+    unit: Unit,
+    points: FloatArray,
+    samples: FloatArray,
+    weights: FloatArray | None,
+    counts: tuple[float, float],
+) -> MomentComparison:
     """The frequencies of all states; an indicator is its own square."""
-    shares = [unit.column_means(states) for states in (points, samples)]
+    shares = [unit.column_means(points, weights), unit.column_means(samples)]
     centre, spread = shares[0], unit.spread
     means = [(share - centre) / spread for share in shares]
-    squares = [(share * (1.0 - 2.0 * centre) + centre**2) / spread**2 for share in shares]
-    found = _compare(means, squares, (len(points), len(samples)))
+    of_squares = [shares[0] if weights is None else unit.column_means(points, weights**2), shares[1]]
+    squares = [(share * (1.0 - 2.0 * centre) + centre**2) / spread**2 for share in of_squares]
+    found = _compare(means, squares, counts)
     return MomentComparison(shares[0], shares[1], found.beyond)
 
 
@@ -266,24 +317,36 @@ def _indicators(unit: Unit, states: FloatArray) -> FloatArray:
     return result
 
 
-def compare_correlations(unit: Unit, points: FloatArray, samples: FloatArray) -> MomentComparison:
+def compare_correlations(
+    unit: Unit, points: FloatArray, samples: FloatArray, weights: FloatArray | None = None
+) -> MomentComparison:
     """The covariances of all pairs of visible units, ``i < j``; of labels those of indicators of states."""
+    counts = effective_count(len(points), weights), float(len(samples))
     if unit.width > 1:
         points, samples = _indicators(unit, points), _indicators(unit, samples)
     upper, spread = np.triu_indices(points.shape[1], k=1), spread_of(unit, points.shape[1])
     averages, squares = [], []
-    for states in (points, samples):
-        deviations = (states - states.mean(axis=0)) / spread
-        averages.append((deviations.T @ deviations)[upper] / len(states))
+    for states, each in ((points, weights), (samples, None)):
+        deviations = (states - column_means(states, each)) / spread
+        if each is None:
+            averages.append((deviations.T @ deviations)[upper] / len(states))
+            deviations **= 2
+            squares.append((deviations.T @ deviations)[upper] / len(states))
+            continue
+        averages.append(((deviations.T * each) @ deviations)[upper] / each.sum())
+        # With the weights squared, and about the weighted average.
+        of_squares = each**2 / (each @ each)
+        product = ((deviations.T * of_squares) @ deviations)[upper]
         deviations **= 2
-        squares.append((deviations.T @ deviations)[upper] / len(states))
-    found = _compare(averages, squares, (len(points), len(samples)))
+        square = ((deviations.T * of_squares) @ deviations)[upper]
+        squares.append(square + 2.0 * averages[0] * (averages[0] - product))
+    found = _compare(averages, squares, counts)
     scale = np.outer(spread, spread)[upper]
     return MomentComparison(scale * found.data, scale * found.samples, found.beyond)
 
 
 def _compare(
-    averages: list[FloatArray], squares: list[FloatArray], counts: tuple[int, int]
+    averages: list[FloatArray], squares: list[FloatArray], counts: tuple[float, float]
 ) -> MomentComparison:
     """Averages of the same quantities in data and samples, with their mean squares.
 
@@ -328,22 +391,34 @@ class IndependentLevel:
     optimism: float = 0.0
 
 
-def measure_independent(rbm: RBM, data: FloatArray, points: FloatArray | None) -> IndependentLevel | None:
+def measure_independent(
+    rbm: RBM,
+    data: FloatArray,
+    points: FloatArray | None,
+    weights: FloatArray | None = None,
+    weights_of_points: FloatArray | None = None,
+) -> IndependentLevel | None:
     """The level of independent units fitted to ``data``, on held-out ``points`` or, for None, on the data;
-    None for units of which no field is known that gives a mean.
+    None for units of which no field is known that gives a mean. Data and points may have weights.
 
     For units of two values it is minus the sum of the entropies of the units, but for half a count that is
     added to both values.
     """
     unit, on = rbm.units[0], data if points is None else points
+    each = weights if points is None else weights_of_points
     try:
-        bias = unit.bias_from(data, "data")
+        bias = unit.bias_from(data, "data", None if weights is None else weights / weights.mean())
     except ValueError:
         return None
     levels = unit.multiply(on, bias) - unit.log_trace(bias).sum() + unit.log_base(on)
     some = slice(0, _MOST_FREE)
     differences = levels[some] + free_energies(rbm, on[some])  # but for ln Z, which all points share
-    error = float(differences.std() / math.sqrt(len(on)))
+    if each is None:
+        error = float(differences.std() / math.sqrt(len(on)))
+    else:
+        mean, few = average(differences, each[some]), effective_count(len(differences), each[some])
+        error = error_of_mean(differences, mean, each[some])
+        error *= math.sqrt(few / effective_count(len(on), each))
     n_numbers = rbm.n_visible * max(1, unit.width - 1)
-    optimism = 0.5 * n_numbers / len(data) if points is None else 0.0
-    return IndependentLevel(float(levels.mean()), error, optimism)
+    optimism = 0.5 * n_numbers / effective_count(len(data), weights) if points is None else 0.0
+    return IndependentLevel(average(levels, each), error, optimism)

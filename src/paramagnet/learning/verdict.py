@@ -165,8 +165,8 @@ def judge_nearness(nearness: Nearness | None) -> list[Finding]:
 def judge_likelihood(found: Estimate | None, level: IndependentLevel | None, of: str) -> list[Finding]:
     """A finding if the log-likelihood is below that of independent units, by more than three errors.
 
-    An estimate of ``ln Z`` that is not to be trusted is mostly too low, and the log-likelihood then too high,
-    so it cannot hide that the machine is worse.
+    An estimate of ``ln Z`` that is not to be trusted is mostly too low, and the log-likelihood then too high:
+    what is found to be worse is worse, but a failure can stay hidden.
     """
     if found is None or level is None or not np.isfinite(found.error):
         return []
