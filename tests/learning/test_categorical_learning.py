@@ -288,3 +288,17 @@ def test_trajectory_of_a_machine_too_large_for_exact_sums():
     estimate = pm.estimate_log_partition(states[-1].rbm, rng=1, n_samples=200, n_temperatures=200)
     expected = pm.log_likelihood(states[-1].rbm, data, log_partition=estimate)
     assert found.log_likelihood[-1] == pytest.approx(expected.value, abs=6.0 * expected.error + 0.02)
+
+
+@pytest.mark.parametrize("hidden", ["bit", "categorical(3)"])
+def test_notes_at_the_end_know_visible_labels(hidden):
+    """A machine that hardly moves: its hidden units are idle, and its chains have other frequencies."""
+    data = np.random.default_rng(0).choice(3, size=(200, 6), p=(0.1, 0.2, 0.7)).astype(np.float64)
+    start = pm.initialize(6, 4, visible="categorical(3)", hidden=hidden, scheme="hinton", rng=0)
+    options = {"gradient": pm.PCD(100, 1, 5, n_threads=1), "optimizer": pm.SGD(1e-9), "guard": False}
+    notes = pm.train(start, data, epochs=200, evaluate=(), rng=1, **options).notes
+    found = [
+        any(words in note for note in notes)
+        for words in ("4 of 4 hidden units are idle", "of 18 states of visible units differ")
+    ]
+    assert found == [hidden == "bit"] * 2, notes  # hidden labels are no numbers

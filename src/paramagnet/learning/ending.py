@@ -92,7 +92,7 @@ def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
     """What `quick_diagnosis` finds about the machine that is returned, and about the chains of the run."""
     from paramagnet.learning.diagnosing import FEWEST_CHAINS, quick_diagnosis
 
-    if state.update < FEWEST_UPDATES or loop.layout.wide:  # it does not know categorical units
+    if state.update < FEWEST_UPDATES or loop.layout.hidden.width > 1:  # it does not know hidden labels
         return []
     points = _typical_points(loop)
     if len(points) < FEWEST_CHAINS:
