@@ -115,3 +115,27 @@ def test_figure_of_what_is_not_defined():
 def test_bad_words(folder, words, message):
     result = run("healthy.safetensors", "points.npy", *words, code=1)
     assert message in str(result.exception)
+
+
+def test_weights(folder):
+    """Points that were selected, and weights that undo it."""
+    points = np.load("points.npy")
+    up = points[:, 2] > 0.0
+    kept = up | (np.arange(400) % 5 == 0)
+    np.save("selected.npy", points[kept])
+    np.savetxt("weights.csv", np.where(up, 0.2, 1.0)[kept])
+    words = ("healthy.safetensors", "selected.npy", "--chains", 1000, *SHORT[2:], "--json")
+    weighed = json.loads(run(*words, "--sample-weight", "weights.csv").stdout)
+    assert weighed["healthy"]
+    assert "means" in {finding["name"] for finding in json.loads(run(*words).stdout)["findings"]}
+    machine, weights = pm.RBM.load("healthy.safetensors"), np.loadtxt("weights.csv")
+    wanted = pm.log_likelihood(machine, points[kept], sample_weight=weights).value
+    assert weighed["log_likelihood"]["value"] == pytest.approx(wanted, abs=1e-12)
+    more = ("--validation", "selected.npy", "--validation-weight", "weights.csv")
+    record = json.loads(run(*words, *more).stdout)
+    assert record["validation_log_likelihood"]["value"] == pytest.approx(wanted, abs=1e-12)
+    result = run(*words, "--reweight", 0.8, code=1)
+    assert "`--reweight` is for sequences" in str(result.exception)
+    np.savetxt("short.csv", weights[1:])
+    result = run(*words, "--sample-weight", "short.csv", code=1)
+    assert "must hold one number for each of the" in str(result.exception)

@@ -87,6 +87,15 @@ def test_samples_scores_and_features(folder):
     assert pm.read_data("states.csv").shape == (4, 5)
     text = run("diagnose m.safetensors family.fa --chains 50 --steps 50 --no-likelihood --seed 1")
     assert "sweeps" in text
+    judge = "diagnose m.safetensors family.fa --chains 50 --steps 50 --seed 1 --json"
+    texts = [run(judge + words) for words in ("", " --reweight 0.8")]
+    assert "effective sequences of" in texts[1]
+    plain, weighed = (json.loads(text[text.index('{"') :]) for text in texts)
+    states = pm.data.read_alignment("family.fa", alphabet="-KLWY").data.astype(float)
+    weights = pm.data.sequence_weights(states, 0.8)
+    for record, given in ((plain, None), (weighed, weights)):
+        found = pm.log_likelihood(pm.RBM.load("m.safetensors"), states, sample_weight=given).value
+        assert abs(record["log_likelihood"]["value"] - found) < 1e-9
 
 
 def test_letters_can_be_held_fixed(folder):

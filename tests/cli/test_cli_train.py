@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import paramagnet
 from paramagnet.cli import app
+from paramagnet.cli.points_source import _split
 from paramagnet.cli.training_run import how_to_resume
 from paramagnet.data.files import read_data
 from paramagnet.learning.likelihood import log_likelihood
@@ -118,6 +119,32 @@ def test_weights_of_points(folder):
         ValueError, match="`--validation-weight` must be left out where `--validation` is None"
     ):
         run(*BASIC, *options, "--validation-weight", "named.csv")
+
+
+def test_weights_of_the_rows_of_a_file_that_is_divided(folder):
+    """A weight for each row of the file: of those that are learned, and of those that are held out."""
+    weights, points = 1.0 + np.arange(40.0), np.load("spins.npy")
+    np.savetxt("weights.csv", weights)
+    words = (*BASIC, "--exact", "--force", "--held-out", 0.25, "--sample-weight", "weights.csv")
+    run(*words)
+    state = load_checkpoint("model.checkpoint.safetensors")
+    learned, others = _split(40, 0.25, 1)
+    found = state.records[-1]
+    wanted = log_likelihood(state.rbm, points[learned], sample_weight=weights[learned]).value
+    assert found.log_likelihood == pytest.approx(wanted, abs=1e-12)
+    held_out = log_likelihood(state.rbm, points[others], sample_weight=weights[others]).value
+    assert found.validation == pytest.approx(held_out, abs=1e-12)
+    measure = ("evaluate", "model.safetensors", "spins.npy", "--json", "--sample-weight", "weights.csv")
+    wanted = log_likelihood(state.rbm, points, sample_weight=weights).value
+    assert json.loads(run(*measure).stdout)["log_likelihood"] == pytest.approx(wanted, abs=1e-9)
+    told = json.loads(run(*measure, "--held-out").stdout)["log_likelihood"]
+    assert told == pytest.approx(held_out, abs=1e-9)
+    np.savetxt("learned.csv", weights[learned])  # for the points to learn alone
+    run(*words[:-1], "learned.csv")
+    np.testing.assert_array_equal(RBM.load("model.safetensors").weights, state.rbm.weights)
+    np.savetxt("short.csv", weights[:20])
+    with pytest.raises(ValueError, match="one number for each of the 40 rows of `DATA`, got 20"):
+        run(*words[:-1], "short.csv")
 
 
 def test_penalties(folder):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paramagnet.cli.interruptions import AGAIN, interruptible
-from paramagnet.cli.points_file import DataArgument, Header
-from paramagnet.cli.points_source import load_measured
+from paramagnet.cli.points_file import DataArgument, Header, read_weights
+from paramagnet.cli.points_source import load_measured, split_weights
 from paramagnet.cli.table_options import (
     ColumnsOption,
     DropOption,
@@ -38,6 +38,9 @@ def evaluate(
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Only the rows that `train --held-out` set aside.")
     ] = False,
+    sample_weight: Annotated[
+        Path | None, typer.Option(help="Weights of the rows of DATA: a file with one number for each.")
+    ] = None,
     missing: MissingOption = None,
     columns: ColumnsOption = None,
     drop: DropOption = None,
@@ -53,7 +56,8 @@ def evaluate(
     that takes at most ten minutes; else it is estimated by mAIS.
 
     A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales; of
-    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these.
+    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these,
+    unless weights are given.
     """
     import numpy as np
 
@@ -70,14 +74,15 @@ def evaluate(
     rbm = RBM.load(model)
     options = TableOptions(columns, drop, label, no_label, missing, numbers, None, header)
     source = load_measured(data, model, rbm.visible.name, options, held_out)
-    points = source.states
+    points, weights = source.states, split_weights(read_weights(sample_weight, header), source)[0]
+    weights = source.weights if weights is None else weights
     log_z, method, why = find_log_z(rbm, policy, seed)
-    estimate = log_likelihood(rbm, points, log_partition=log_z, sample_weight=source.weights)
+    estimate = log_likelihood(rbm, points, log_partition=log_z, sample_weight=weights)
     trained = source.preparation is not None  # the file of the machine holds the means of the rows it learned
     if source.preparation is None:
-        level = level_of(rbm.visible, points, points, source.weights, source.weights)
+        level = level_of(rbm.visible, points, points, weights, weights)
     else:
-        level = level_of_means(rbm.visible, np.array(source.preparation.means), points, source.weights)
+        level = level_of_means(rbm.visible, np.array(source.preparation.means), points, weights)
     if as_json:
         record = _record(estimate, log_z, method, why, len(points))
         record["points_error"] = estimate.points_error if len(points) > 1 else None

@@ -40,9 +40,9 @@ class Points:
     """Points to learn or to measure on.
 
     ``rows`` are their places in the source, counted from 0; ``n_rows`` is the number of rows there.
-    ``held_out`` are points that were set aside. ``weights`` and ``held_out_weights`` are how often each of
-    them counts, where the source says so; ``names`` are those of sequences. ``note`` says where the points
-    come from, for the file of the machine.
+    ``held_out`` are points that were set aside, ``held_out_rows`` their places. ``weights`` and
+    ``held_out_weights`` are how often each of them counts, where the source says so; ``names`` are those of
+    sequences. ``note`` says where the points come from, for the file of the machine.
     """
 
     states: FloatArray
@@ -55,6 +55,7 @@ class Points:
     weights: FloatArray | None = None
     held_out_weights: FloatArray | None = None
     names: tuple[str, ...] | None = None
+    held_out_rows: npt.NDArray[np.intp] | None = None
 
     @property
     def notes(self) -> dict[str, str]:
@@ -90,7 +91,10 @@ def load_training(
         preparation = _fit(table.select(rows), options, units)
         states, complete = preparation.encode(table.select(rows))
         _describe(data, table, preparation, len(states), options)
-        held_out = None if not others.size else preparation.encode(table.select(others))[0]
+        held_out = None
+        if others.size:
+            held_out, kept_out = preparation.encode(table.select(others))
+            others = others[kept_out]
         n_rows, rows = table.n_rows, rows[complete]
         note: dict[str, Any] = {}
     else:
@@ -101,7 +105,16 @@ def load_training(
         states, held_out = every[rows], every[others] if others.size else None
     if share is not None:
         note = {"n_rows": n_rows, "share": share, "seed": seed or 0}
-    return Points(states, np.asarray(rows), n_rows, units, preparation, held_out, note)
+    return Points(
+        states,
+        np.asarray(rows),
+        n_rows,
+        units,
+        preparation,
+        held_out,
+        note,
+        held_out_rows=None if held_out is None else others,
+    )
 
 
 def _load_training_sequences(
@@ -123,7 +136,24 @@ def _load_training_sequences(
         learned.counts,
         rest.counts if others.size else None,
         learned.names,
+        others if others.size else None,
     )
+
+
+def split_weights(given: FloatArray | None, source: Points) -> tuple[FloatArray | None, FloatArray | None]:
+    """Weights from a file for the points to learn, and for those that were set aside.
+
+    The file has a weight for each row of the source, or one for each point to learn.
+    """
+    if given is not None and len(given) == source.n_rows:
+        others = source.held_out_rows
+        return given[source.rows], None if others is None else given[others]
+    if given is not None and len(source.states) not in (len(given), source.n_rows):
+        raise ValueError(
+            f"`--sample-weight` must hold one number for each of the {source.n_rows} rows of `DATA`, got "
+            f"{len(given)}."
+        )
+    return given, None
 
 
 def load_validation(data: Path, source: Points, options: TableOptions) -> FloatArray:

@@ -9,7 +9,6 @@ from paramagnet.cli.console import say
 from paramagnet.cli.table_options import TableOptions, plain_warnings
 
 if TYPE_CHECKING:
-    from paramagnet.cli.points_source import Points
     from paramagnet.data.alignment import Alignment
     from paramagnet.data.sequence_preparation import SequencePreparation
     from paramagnet.units import FloatArray
@@ -114,7 +113,11 @@ def weigh_sequences(states: FloatArray, identity: float, counts: FloatArray | No
 
 
 def choose_weights(
-    source: Points, given: FloatArray | None, reweight: float | None, sequences: bool
+    states: FloatArray,
+    counts: FloatArray | None,
+    given: FloatArray | None,
+    reweight: float | None,
+    sequences: bool,
 ) -> FloatArray | None:
     """The weights of the points: those of a file, by similarity of sequences, or the counts in the data."""
     if reweight is not None:
@@ -122,10 +125,10 @@ def choose_weights(
             raise ValueError("`--reweight` is for sequences (.fa, .fasta, .txt); leave it out.")
         if given is not None:
             raise ValueError("`--reweight` and `--sample-weight` exclude each other; give one of them.")
-        return weigh_sequences(source.states, reweight, source.weights)
-    if given is None and source.weights is not None:
+        return weigh_sequences(states, reweight, counts)
+    if given is None and counts is not None:
         say("counts of the sequences are their weights", err=True)
-    return source.weights if given is None else given
+    return counts if given is None else given
 
 
 def _require_letters(alignment: Alignment, units: str, data: Path) -> None:

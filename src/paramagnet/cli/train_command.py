@@ -25,7 +25,7 @@ from paramagnet.cli.history import (
 )
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
-from paramagnet.cli.points_source import load_training, load_validation
+from paramagnet.cli.points_source import load_training, load_validation, split_weights
 from paramagnet.cli.recipes import choose_settings
 from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.table_options import (
@@ -167,7 +167,7 @@ def train(
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
     sample_weight: Annotated[
-        Path | None, typer.Option(help="Weights of the points: a file with one number for each.")
+        Path | None, typer.Option(help="Weights of the rows of DATA: a file with one number for each.")
     ] = None,
     validation_weight: Annotated[
         Path | None, typer.Option(help="Weights of the points of --validation.")
@@ -287,10 +287,11 @@ def train(
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
-    of_points = choose_weights(source, read_weights(sample_weight, header), reweight, sequences)
+    given, of_held_out = split_weights(read_weights(sample_weight, header), source)
+    of_points = choose_weights(source.states, source.weights, given, reweight, sequences)
     of_measured = read_weights(validation_weight, header)
     if of_measured is None and validation is None:
-        of_measured = source.held_out_weights
+        of_measured = source.held_out_weights if of_held_out is None else of_held_out
     n_points = len(points) if of_points is None else int((of_points > 0.0).sum())
     settings = given_settings(ctx)
     flags = {"n_chains": chains, "n_steps": steps, "n_threads": threads}
