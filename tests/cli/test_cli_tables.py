@@ -257,3 +257,52 @@ def test_suggestions_are_small_and_say_why():
         14,
         "--hidden-units 14: few enough for exact gradients and likelihoods",
     )
+
+
+def test_a_spreadsheet_with_decimal_commas(folder):
+    """Semicolons, decimal commas, a byte-order mark and CRLF: proposed commands work as they stand."""
+    rng = np.random.default_rng(2)
+    lines = ["Kunde;Umsatz;Rabatt;Stadt;Datum"]
+    for i in range(100):
+        amount = f"{rng.gamma(3.0, 20.0):.2f}".replace(".", ",")
+        rate, town = rng.choice(["0,5", "1,0", "2,5"]), rng.choice(["Köln", "Bern"])
+        lines.append(f"{i};{amount};{rate};{town};{rng.integers(1, 29):02d}.12.2023")
+    text = "\r\n".join(lines)
+    (folder / "umsatz.csv").write_bytes(text.encode("utf-8-sig"))
+    info = run("data", "info", "umsatz.csv").stdout
+    assert "Umsatz (column 2) has cells that are no numbers" in info
+    command = re.search(r"learn it: paramagnet (.*)", info)[1]
+    assert command == (
+        "train umsatz.csv --drop Kunde,Datum --decimal , --held-out 0.2 --learning-rate 0.01 "
+        "--out umsatz.safetensors"
+    )
+    refused = refusal("train", "umsatz.csv", "--out", "x.safetensors", "--no-label", "--held-out", 0.2)
+    assert "Read commas as decimal signs by `--decimal ,`." in refused
+    assert "Does Kunde (column 1) only number the rows?" in refused  # also of 80 % of the rows
+    run(*command.split(), "--no-label", "--epochs", 5)
+    assert "log-likelihood: " in run("evaluate", "umsatz.safetensors", "umsatz.csv", "--held-out").stdout
+    run("sample", "umsatz.safetensors", "--n-samples", 5, "--seed", 1, "--out", "new.csv")
+    written = (folder / "new.csv").read_text(encoding="utf-8").splitlines()
+    assert written[0] == "Umsatz;Rabatt;Stadt"
+    assert all(re.fullmatch(r"\d+(,\d+)?;\d(,\d)?;(Köln|Bern)", line) for line in written[1:])
+    run("score", "umsatz.safetensors", "new.csv", "--out", "scores.csv")
+    assert len(read_rows("scores.csv")) == 5
+    (folder / "wanted.csv").write_text("Umsatz;Rabatt;Stadt\n30,5;;Bern\n", encoding="utf-8")
+    run("sample", "umsatz.safetensors", "--clamp", "wanted.csv", "--n-samples", 1, "--out", "whole.csv")
+    assert (folder / "whole.csv").read_text(encoding="utf-8").splitlines()[1].startswith("30,5;")
+    (folder / "points.csv").write_text("Umsatz,Rabatt,Stadt\n30.5,0.5,Bern\n", encoding="utf-8")
+    refused = refusal("evaluate", "umsatz.safetensors", "points.csv", "--missing", "mode")
+    assert "with a decimal comma; found other cells in points.csv:\n  Umsatz (column 1): '30.5'" in refused
+    machine = pm.data.Preparation.load("umsatz.safetensors")
+    assert machine.decimal == ","
+    run("data", "binarize", "umsatz.csv", "a.npy", "--decimal", ",", "--drop", "Kunde,Datum", "--no-label")
+    assert np.load("a.npy").shape == (100, machine.n_visible)
+
+
+def test_a_cell_of_several_lines_stays_in_its_row(folder):
+    text = "x,note\n" + "".join(f'{i % 7},"line {i % 3}\nand more"\n' for i in range(20))
+    (folder / "notes.csv").write_text(text, encoding="utf-8")
+    info = run("data", "info", "notes.csv").stdout
+    assert re.search(r"2  note +text +0 +3  line 0 and more, line 1 and more", info)
+    (folder / "one.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert "--held-out" not in run("data", "info", "one.csv").stdout

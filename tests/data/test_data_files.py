@@ -143,7 +143,7 @@ def test_other_bad_numpy_files_are_refused_in_words(tmp_path, monkeypatch):
         ("complex.npy", "must hold real numbers, got dtype complex128"),
         (
             "points.mat",
-            "must end in .npy, .npz, .csv, .parquet, .arff, idx, idx.gz, .fa, .fasta, .txt, got points.mat",
+            "must end in .npy, .npz, .csv, .tsv, .parquet, .arff, idx, idx.gz, .fa, .fasta, .txt, got points",
         ),
     ):
         (tmp_path / "points.mat").touch()
@@ -615,3 +615,16 @@ def test_toy_data_in_bits_and_in_other_numbers():
 def test_bad_requests_are_refused(name, options, words):
     with pytest.raises(ValueError, match=words):
         load_dataset(name, **options)
+
+
+def test_spreadsheets_are_told_to_be_saved_as_csv(tmp_path):
+    (tmp_path / "book.xlsx").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"book\.xlsx\. Save the sheet as \.csv in UTF-8\."):
+        read_table(tmp_path / "book.xlsx")
+
+
+def test_tab_separated_files_may_be_called_so(tmp_path):
+    for name in ("a.tsv", "a.csv"):
+        (tmp_path / name).write_text("x\ty\n1\t2\n3\t4\n")
+        table = read_table(tmp_path / name)
+        assert (table.feature_names, table.data.tolist()) == (("x", "y"), [[1, 2], [3, 4]])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import paramagnet as pm
 from paramagnet.data import ColumnWarning, Preparation, describe_columns, fit_preparation
-from paramagnet.data.kinds import is_date
+from paramagnet.data.columns import read_columns
+from paramagnet.data.kinds import describe_column, is_date
 
 ROWS = [
     # id, size, weight, colour, shape, done, on, class
@@ -268,3 +270,85 @@ def test_an_index_needs_to_count_or_to_be_called_one():
     assert [info.index for info in describe_columns(named)] == [True, False]
     repeated = {"id": [1.0, 1.0, *range(18)]}
     assert not describe_columns(repeated)[0].index
+
+
+def test_an_index_is_seen_where_rows_are_held_out(tmp_path):
+    rng = np.random.default_rng(1)
+    path = write(tmp_path / "export.csv", ("", "size"), [(i, i % 3) for i in range(200)])
+    table = read_columns(path)
+    part = table.select(np.sort(rng.permutation(200)[:160]))
+    assert [describe_column(part, place).index for place in (0, 1)] == [True, False]
+    with pytest.warns(ColumnWarning, match="column 1 seems to number the rows"):
+        fit_preparation(part)
+    wide = table.select(np.arange(0, 200, 2))
+    spread = {"n": [float(cell) for cell in wide.cells[0]], "v": list(rng.normal(size=100))}
+    assert not describe_columns(spread)[0].index  # a table of its own with every second number
+    long = {"key to all": [9e18 + 4096 * i for i in rng.permutation(9)], "v": list(range(9))}
+    assert [info.index for info in describe_columns(long)] == [True, False]
+
+
+def test_more_categories_are_offered_where_values_occur_again(tmp_path):
+    rows = [(f"person {i}", f"town {i % 25}", i % 3) for i in range(100)]
+    with pytest.raises(ValueError, match=r"`most_categories=25`\.$"):
+        fit_preparation(write(tmp_path / "towns.csv", ("who", "where", "size"), rows), label=False)
+    rows = [(f"person {i}", "ab"[i % 2] if i % 3 else "", i % 3) for i in range(100)]
+    with pytest.raises(ValueError, match=r"34 of 100 cells missing") as error:
+        fit_preparation(write(tmp_path / "nobody.csv", ("who", "side", "size"), rows), label=False)
+    assert "most_categories" not in str(error.value)
+
+
+GERMAN = [("Köln", "1.234,5", "0,5", "3"), ("Zürich", "-2,25", "1,0", "12"), ("Köln", "17", "0,5", "4")] * 4
+ENGLISH = [
+    tuple(field.replace(".", "").replace(",", ".") if "," in field else field for field in row)
+    for row in GERMAN
+]
+HEADS = ("town", "sum", "rate", "n")
+
+
+def semicolons(path, rows):
+    return path.write_bytes("\r\n".join(";".join(row) for row in (HEADS, *rows)).encode("utf-8-sig")) and path
+
+
+def test_decimal_commas_are_read_on_request(tmp_path):
+    german, english = semicolons(tmp_path / "de.csv", GERMAN), write(tmp_path / "en.csv", HEADS, ENGLISH)
+    with pytest.raises(ValueError, match=r"sum \(column 2\)(.|\n)*Read commas .* by `decimal=','`") as error:
+        fit_preparation(german, label=False)
+    assert "rate (column 3): cells that are no numbers: '0,5'" in str(error.value)
+    rule = fit_preparation(german, label=False, decimal=",")
+    plain = fit_preparation(english, label=False)
+    assert [replace(code, number=0) for code in rule.codes] == [replace(c, number=0) for c in plain.codes]
+    assert np.array_equal(rule.apply(german), plain.apply(english))
+    assert [info.kind for info in describe_columns(german, decimal=",")] == ["text", *["number"] * 3]
+    frame = dict(zip(HEADS, map(list, zip(*GERMAN, strict=True)), strict=True))
+    assert np.array_equal(fit_preparation(frame, label=False, decimal=",").apply(frame), rule.apply(german))
+    # kept in files; a rule without decimal commas is written as before
+    assert "decimal" not in plain.to_json()
+    again = Preparation.from_json(rule.to_json())
+    assert again.decimal == ","
+    assert np.array_equal(again.apply(german), plain.apply(english))
+    with pytest.raises(ValueError, match=r"`decimal` must be '\.' or ',', got ';'"):
+        fit_preparation(german, decimal=";")
+    # a point alone may stand between thousands: refused, and shown as it stands in the file
+    with pytest.raises(ValueError, match=r"sum \(column 2\): .*'1\.234' in line 14\. Write numbers without"):
+        fit_preparation(
+            semicolons(tmp_path / "mixed.csv", [*GERMAN, ("Köln", "1.234", "0,5", "1")]), decimal=","
+        )
+
+
+@pytest.mark.parametrize("missing", ["error", "drop", "mode"])
+def test_cells_that_are_no_numbers_do_not_count_as_missing(tmp_path, missing):
+    rule = fit_preparation(write(tmp_path / "en.csv", HEADS, ENGLISH), label=False)
+    german = semicolons(tmp_path / "de.csv", GERMAN)
+    words = r"with a decimal point; .*\n  sum \(column 2\): '1\.234,5', '-2,25'\n  rate \(column 3\): '0,5'"
+    with pytest.raises(ValueError, match=words):
+        rule.apply(german, missing=missing)
+    with pytest.raises(ValueError, match=words):
+        rule.known_cells(read_columns(german))
+    comma = fit_preparation(german, label=False, decimal=",")
+    with pytest.raises(
+        ValueError, match=r"with a decimal comma; .*\n  sum \(column 2\): '1234\.5', '-2\.25'"
+    ):
+        comma.apply(tmp_path / "en.csv", missing=missing)
+    infinite = write(tmp_path / "inf.csv", HEADS, [*ENGLISH, ("Köln", "inf", "0.5", "3")])
+    with pytest.raises(ValueError, match=r"sum \(column 2\): 'inf'"):
+        rule.apply(infinite, missing=missing)

@@ -17,6 +17,7 @@ from paramagnet.cli.suggestions import suggest_hidden_units
 from paramagnet.cli.table_options import (
     CategoriesOption,
     ColumnsOption,
+    DecimalOption,
     DropOption,
     LabelOption,
     MissingOption,
@@ -69,6 +70,7 @@ def compare(
     numbers: NumbersOption = None,
     categories: CategoriesOption = None,
     header: Header = None,
+    decimal: DecimalOption = None,
 ) -> None:
     """Train from several initial scales and say which is best on these data, and how sure that is.
 
@@ -77,7 +79,9 @@ def compare(
     from paramagnet.sweeps.compare import compare_initializations
     from paramagnet.sweeps.groups import GAINS, RIVALS
 
-    options = TableOptions(columns, drop, label, no_label, missing, numbers, categories, header)
+    options = TableOptions(
+        columns, drop, label, no_label, missing, numbers, categories, header, decimal=decimal
+    )
     with (
         tempfile.TemporaryDirectory() as scratch,
         interruptible(lambda: GO_ON if out is not None else _NOT_KEPT),

@@ -39,7 +39,8 @@ def wrap(message: str, width: int) -> str:
     """``message`` in lines of at most ``width`` characters, broken between words only.
 
     Quotations, file names in quotes and commands are not broken. One that is longer than a line, and a line
-    that is a command, are left to the terminal: it shows them in several lines, but copies them as one.
+    that is a command, are left to the terminal: it shows them in several lines, but copies them as one. The
+    lines that an indented line becomes are indented like it.
     """
     return "\n".join(_wrap_line(line, width) for line in message.split("\n"))
 
@@ -47,13 +48,15 @@ def wrap(message: str, width: int) -> str:
 def _wrap_line(line: str, width: int) -> str:
     if len(line) <= width or _COMMAND.match(line):
         return line
-    words = _TOGETHER.sub(lambda match: match[0].replace(" ", "\0"), line).split(" ")
-    lines = [words[0]]
+    text = line.lstrip(" ")
+    indent = line[: len(line) - len(text)]
+    words = _TOGETHER.sub(lambda match: match[0].replace(" ", "\0"), text).split(" ")
+    lines = [indent + words[0]]
     for word in words[1:]:
         if len(lines[-1]) + 1 + len(word) <= width:
             lines[-1] += f" {word}"
         else:
-            lines.append(word)
+            lines.append(indent + word)
     return "\n".join(lines).replace("\0", " ")
 
 

@@ -26,6 +26,7 @@ from paramagnet.cli.table_options import (
     AlphabetOption,
     CategoriesOption,
     ColumnsOption,
+    DecimalOption,
     DropOption,
     LabelOption,
     MissingOption,
@@ -89,6 +90,7 @@ def info(
     label: LabelOption = None,
     no_label: NoLabel = False,
     header: Header = None,
+    decimal: DecimalOption = None,
     seed: Seed = None,
     data_dir: DataDir = None,
     alphabet: AlphabetOption = None,
@@ -119,9 +121,8 @@ def info(
         print_alignment(Path(name), alphabet, plot=plot, as_json=as_json)
         return
     if plot is None and binarize is None and points is None and is_table(name):
-        print_columns(
-            Path(name), _label_of(name, label, no_label, header), header, full=full, as_json=as_json
-        )
+        labels = _label_of(name, label, no_label, header)
+        print_columns(Path(name), labels, header, decimal, full=full, as_json=as_json)
         return
     content: Dataset | Table
     if name in SOURCES or binarize is not None or points is not None or not Path(name).exists():
@@ -180,6 +181,7 @@ def binarize(
     missing: MissingOption = None,
     categories: CategoriesOption = None,
     header: Header = None,
+    decimal: DecimalOption = None,
     data_dir: DataDir = None,
     held_out: Annotated[Path | None, typer.Option(help="Where to write the points not selected.")] = None,
     save: Annotated[
@@ -202,7 +204,9 @@ def binarize(
     for target in (out, held_out, save):
         if target is not None:
             writable_target(target)
-    options = TableOptions(columns, drop, label, no_label, missing, method, categories, header)
+    options = TableOptions(
+        columns, drop, label, no_label, missing, method, categories, header, decimal=decimal
+    )
     if (use is not None and is_preparation(use)) or (use is None and needs_preparation(source, options)):
         for flag, value in (("--per", per), ("--points", points), ("--held-out", held_out)):
             if value is not None:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from paramagnet.data.summary import Summary
     from paramagnet.data.table import Label, Table
 
-_TABLES = (".csv", ".arff", ".parquet")
+_TABLES = (".csv", ".tsv", ".arff", ".parquet")
 _LISTED = 40  # columns, unless all are asked for
+_FEWEST_TO_SPLIT = 5  # rows of which 20 % are at least one
 _NAME, _NARROWEST = 24, 12  # characters of a name and of examples
 
 
@@ -34,17 +35,19 @@ def is_table(name: str) -> bool:
     return name not in SOURCES and Path(name).is_file() and Path(name).suffix.lower() in _TABLES
 
 
-def print_columns(path: Path, label: Label, header: bool | None, *, full: bool, as_json: bool) -> None:
+def print_columns(
+    path: Path, label: Label, header: bool | None, decimal: str | None, *, full: bool, as_json: bool
+) -> None:
     """Print what each column of a table holds; of a table of numbers also what ``info`` says of others."""
     from paramagnet.cli import data_text
-    from paramagnet.data.columns import read_columns
+    from paramagnet.data.columns import POINT, read_columns
     from paramagnet.data.kinds import describe_columns
     from paramagnet.data.summary import summarize
 
     asked = (label,) if isinstance(label, str) else ()
-    table = read_columns(path, header, asked)
+    table = read_columns(path, header, asked, decimal or POINT)
     infos = describe_columns(table)
-    content = _as_numbers(path, label, header, infos)
+    content = _as_numbers(path, label, header, infos) if table.decimal == POINT else None
     summary = None if content is None else summarize(content.data)
     if as_json:
         record = {} if content is None or summary is None else data_text.as_json(str(path), content, summary)
@@ -95,6 +98,7 @@ def _print_rows(infos: Sequence[ColumnInfo], full: bool) -> None:
 
 
 def _cut(text: str, width: int) -> str:
+    text = " ".join(text.split())  # a cell may have several lines
     return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
@@ -112,7 +116,9 @@ def _print_advice(
     summary: Summary | None,
 ) -> None:
     """Say which columns are in the way, and a command that learns the table."""
+    from paramagnet.data.columns import COMMA, POINT, read_columns
     from paramagnet.data.fitting import find_labels, suggest_options
+    from paramagnet.data.rows import DECIMAL_HINT
 
     labels = find_labels(table, None)
     for info in infos:
@@ -122,12 +128,17 @@ def _print_advice(
             say(label_words(info))
         if info.kind == "mixed":
             say(f"{info.title} has cells that are no numbers: {info.remark}")
+    if any(DECIMAL_HINT in info.remark for info in infos):
+        say("Read commas as decimal signs by `--decimal ,`.")
+        table = read_columns(path, table.header, decimal=COMMA)
     if summary is not None and summary.binary and not any(info.index for info in infos):
         return
     drop, gaps = suggest_options(table)
     words = ["paramagnet", "train", str(path), *(["--drop", ",".join(drop)] if drop else [])]
+    words += ["--decimal", table.decimal] if table.decimal != POINT else []
     words += ["--missing", "mode"] if gaps else []
-    words += ["--held-out", "0.2", "--learning-rate", "0.01", "--out", f"{path.stem}.safetensors"]
+    words += ["--held-out", "0.2"] if table.n_rows >= _FEWEST_TO_SPLIT else []
+    words += ["--learning-rate", "0.01", "--out", f"{path.stem}.safetensors"]
     say(f"learn it: {shlex.join(words)}")
 
 
@@ -143,7 +154,7 @@ def needs_preparation(source: str, options: TableOptions) -> bool:
     """Whether a table has more than numbers, or options say which of its columns are meant."""
     if not is_table(source):
         return False
-    if any((options.columns, options.drop, options.missing, options.categories)) or "," in (
+    if any((options.columns, options.drop, options.missing, options.categories, options.decimal)) or "," in (
         options.label or ""
     ):
         return True

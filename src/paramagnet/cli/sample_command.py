@@ -251,7 +251,7 @@ def _read_clamp(
     if isinstance(preparation, Preparation) and path.suffix.lower() == ".csv":
         from paramagnet.data.columns import read_columns
 
-        table = read_columns(path, None, preparation.column_names)
+        table = read_columns(path, None, preparation.column_names, preparation.decimal)
         return preparation.encode_known(table), preparation.known_cells(table)
     return _read_states(path, rbm, "--clamp"), None
 

@@ -48,6 +48,11 @@ CategoriesOption = Annotated[
     ),
 ]
 
+DecimalOption = Annotated[
+    str | None,
+    typer.Option("--decimal", help="The sign before the decimals of a .csv, '.' or ','; '.' if not given."),
+]
+
 AlphabetOption = Annotated[
     str | None,
     typer.Option(
@@ -63,7 +68,8 @@ InsertionsOption = Annotated[
     typer.Option("--insertions", help="Columns of sequences with '.' or small letters: drop or keep."),
 ]
 
-_FLAG = re.compile(r"`(drop|missing|numbers)='([^']*)'`")
+_MOST_LABELS = 100  # a text with more different values is not called labels
+_FLAG = re.compile(r"`(drop|missing|numbers|decimal)='([^']*)'`")
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,7 @@ class TableOptions:
     alphabet: str | None = None
     unknown: str | None = None
     insertions: str | None = None
+    decimal: str | None = None
 
     def __post_init__(self) -> None:
         if self.no_label and self.label is not None:
@@ -91,8 +98,10 @@ class TableOptions:
         """Whether anything was said that needs columns, so that a plain array is read as a table too."""
         return any(
             value is not None
-            for value in (self.columns, self.drop, self.label, self.missing, self.numbers, self.categories)
-        )
+            for value in (
+                self.columns, self.drop, self.label, self.missing, self.numbers, self.categories, self.decimal
+            )
+        )  # fmt: skip
 
     @property
     def numbers_rule(self) -> str | float:
@@ -106,6 +115,8 @@ class TableOptions:
 def label_words(info: ColumnInfo) -> str:
     """What to say of a column that was taken for labels, and why it was."""
     why = "holds labels" if info.label else "is the only text, taken for labels,"
+    if not info.label and info.n_distinct > _MOST_LABELS:
+        why = f"is the only text, with {info.n_distinct} different values,"
     return f"{info.title} {why} and is left out; `--no-label` keeps it."
 
 

@@ -32,6 +32,7 @@ from paramagnet.cli.table_options import (
     AlphabetOption,
     CategoriesOption,
     ColumnsOption,
+    DecimalOption,
     DropOption,
     InsertionsOption,
     LabelOption,
@@ -211,6 +212,7 @@ def train(
     unknown_letters: UnknownOption = None,
     insertions: InsertionsOption = None,
     header: Header = None,
+    decimal: DecimalOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     force: Annotated[
@@ -283,6 +285,7 @@ def train(
         alphabet,
         unknown_letters,
         insertions,
+        decimal,
     )
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible

@@ -55,6 +55,10 @@ class Code(ABC):
         """Values that the code does not know; numbers are all known."""
         return []
 
+    def unreadable(self, cells: Cells) -> list[str]:
+        """Cells that cannot be read, though they are not missing: of a column of numbers all other texts."""
+        return []
+
     def to_dict(self) -> dict[str, Any]:
         """All that makes the code, for a file."""
         return {"form": self.form, **asdict(self)}
@@ -83,6 +87,10 @@ class Threshold(Code):
         """The unit of the median."""
         return np.array([float(self.median > self.threshold)])
 
+    def unreadable(self, cells: Cells) -> list[str]:
+        """Texts, and infinite numbers."""
+        return _no_numbers(cells)
+
 
 @dataclass(frozen=True)
 class Scaling(Code):
@@ -105,6 +113,10 @@ class Scaling(Code):
     def filling(self) -> FloatArray:
         """The standardized median."""
         return np.array([(self.median - self.mean) / self.scale])
+
+    def unreadable(self, cells: Cells) -> list[str]:
+        """Texts, and infinite numbers."""
+        return _no_numbers(cells)
 
 
 @dataclass(frozen=True)
@@ -152,6 +164,10 @@ class Words(Code):
     def unknown(self, cells: Cells) -> list[str]:
         """Values that are not in the list."""
         return [text for text in count_values(cells) if _key(text) not in self.keys]
+
+    def unreadable(self, cells: Cells) -> list[str]:
+        """Of two numbers all that is no number."""
+        return _no_numbers(cells) if self.numbers else []
 
     def _value(self, place: int) -> Value:
         return float(self.values[place]) if self.numbers else self.values[place]
@@ -208,6 +224,17 @@ def read_code(content: Any) -> Code:
     ):
         raise ValueError(f"values of column {code.name!r} do not fit together")
     return code
+
+
+def _no_numbers(cells: Cells) -> list[str]:
+    """The different cells that are neither missing nor finite numbers."""
+    if isinstance(cells, np.ndarray):
+        return [str(value) for value in np.unique(cells[np.isinf(cells)])]
+    return [
+        text
+        for text in count_values(cells)
+        if (number := as_number(text)) is None or not math.isfinite(number)
+    ]
 
 
 def _is_text(value: Any) -> bool:

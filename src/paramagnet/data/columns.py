@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ from paramagnet.data.rows import Lines, RowLayout, Split, wrong_width
 from paramagnet.data.table import is_missing
 from paramagnet.data.text import decode, open_csv
 
+POINT, COMMA = ".", ","  # signs before decimals
+_NUMBER_WITH_COMMA = re.compile(r"[+-]?[\d.]*,\d+(?:[eE][+-]?\d+)?|[+-]?\d+\.\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+")
+_EXCHANGED = str.maketrans(".,", ",.")
+
 Cells = list[str] | npt.NDArray[np.float64]
 Choice = str | int | Sequence[str | int] | None
 
@@ -35,7 +41,9 @@ class Columns:
     """A table as it stands in its file.
 
     ``cells`` are texts without the spaces around them, or float64 numbers with NaN for gaps. ``rows`` are the
-    numbers of the rows in messages: lines of a text file, else counted from 1.
+    numbers of the rows in messages: lines of a text file, else counted from 1. ``decimal`` is the sign before
+    decimals in the file; in ``cells`` it is a point. ``n_whole`` is the number of rows of the table that they
+    were selected from; 0 if they are all.
     """
 
     names: tuple[str, ...]
@@ -43,6 +51,8 @@ class Columns:
     rows: tuple[int, ...]
     header: bool
     source: str
+    decimal: str = POINT
+    n_whole: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -54,20 +64,26 @@ class Columns:
         cells = tuple(
             part[rows] if isinstance(part, np.ndarray) else [part[row] for row in rows] for part in self.cells
         )
-        return Columns(self.names, cells, tuple(self.rows[row] for row in rows), self.header, self.source)
+        n_whole = self.n_whole or self.n_rows
+        chosen = tuple(self.rows[row] for row in rows)
+        return Columns(self.names, cells, chosen, self.header, self.source, self.decimal, n_whole)
 
 
-def as_columns(source: Any, header: bool | None = None, asked: Sequence[Any] = ()) -> Columns:
+def as_columns(
+    source: Any, header: bool | None = None, asked: Sequence[Any] = (), decimal: str = POINT
+) -> Columns:
     """``source`` as columns: the path of a file, a mapping of names to values, or a data frame.
 
     ``asked`` are columns that the user named: a first line of a csv that holds one of them is a header.
+    ``decimal`` is the sign before the decimals of numbers that are written as text, as in a csv.
     """
     if header is not None and not isinstance(header, (bool, np.bool_)):
         raise ValueError(f"`header` must be True, False or None, got {shown(header)}.")
+    check_decimal(decimal)
     if isinstance(source, Columns):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return read_columns(existing_file(source, "source"), header, asked)
+        return read_columns(existing_file(source, "source"), header, asked, decimal)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):  # a data frame of pandas or polars
         names = list(source.columns)
         source = {str(name): list(source[name]) for name in names}
@@ -83,11 +99,19 @@ def as_columns(source: Any, header: bool | None = None, asked: Sequence[Any] = (
             f"`source` must have columns of one length, at least one row, got lengths {sorted(lengths)[:5]}."
         )
     names = unique_names([str(name) for name in source])
-    return Columns(tuple(names), cells, tuple(range(1, lengths.pop() + 1)), True, "the table")
+    table = Columns(tuple(names), cells, tuple(range(1, lengths.pop() + 1)), True, "the table")
+    return _with_points(table, decimal)
 
 
-def read_columns(path: Path, header: bool | None = None, asked: Sequence[Any] = ()) -> Columns:
+def read_columns(
+    path: Path, header: bool | None = None, asked: Sequence[Any] = (), decimal: str = POINT
+) -> Columns:
     """The columns of a file of any format that `read_table` knows."""
+    return _with_points(_read(path, header, asked), decimal)
+
+
+def _read(path: Path, header: bool | None, asked: Sequence[Any]) -> Columns:
+    """The columns of a file, their cells as they stand there."""
     kind = file_kind(path)
     if kind == ".csv":
         text = decode(path.read_bytes(), str(path))
@@ -171,6 +195,13 @@ def as_choices(choice: Any, argument: str) -> list[str | int]:
     return list(parts)
 
 
+def check_decimal(decimal: Any) -> str:
+    """``decimal`` as one of the signs that may stand before decimals."""
+    if decimal not in (POINT, COMMA):
+        raise ValueError(f"`decimal` must be '.' or ',', got {shown(decimal)}.")
+    return str(decimal)
+
+
 def _is_number(wanted: str | int) -> bool:
     return not isinstance(wanted, str) or (wanted.lstrip("-").isdecimal() and len(wanted) < 10)
 
@@ -186,7 +217,37 @@ def _cut(names: Sequence[str] | None, lines: Lines, split: Split, source: str, s
         for column, field in zip(cells, fields, strict=True):
             column.append(field.strip())
     given = unique_names([""] * width if names is None else names)
-    return Columns(tuple(given), tuple(cells), tuple(n for n, _ in lines), names is not None, source)
+    numbers = tuple(number for number, _ in lines)
+    return Columns(tuple(given), tuple(cells), numbers, names is not None, source)
+
+
+def in_file(cell: str, decimal: str) -> str:
+    """A cell as it stood in the file: the opposite of `_with_point`, but for the points between thousands."""
+    swapped = cell.translate(_EXCHANGED)
+    return swapped if decimal == COMMA and _with_point(swapped) == cell else cell
+
+
+def _with_points(table: Columns, decimal: str) -> Columns:
+    """A table as it was read, with points before the decimals where it has ``decimal``."""
+    if check_decimal(decimal) == POINT:
+        return table
+    cells = tuple(
+        part if isinstance(part, np.ndarray) else list(map(_with_point, part)) for part in table.cells
+    )
+    return replace(table, cells=cells, decimal=decimal)
+
+
+def _with_point(field: str) -> str:
+    """A number of a file with decimal commas as Python writes it: 1.234,5 becomes 1234.5.
+
+    A number with a point only, such as 1.234, becomes 1,234, which is refused: it may be 1234.
+    """
+    if not _NUMBER_WITH_COMMA.fullmatch(field):
+        return field
+    whole, comma, decimals = field.partition(",")
+    if comma and _THOUSANDS.fullmatch(whole):
+        return f"{whole.replace(POINT, '')}.{decimals}"
+    return field.translate(_EXCHANGED)
 
 
 def _as_cells(values: Any, name: str) -> Cells:

@@ -20,7 +20,8 @@ from paramagnet.data.table import Array, Label, Table, default_names, encode_lab
 from paramagnet.data.text import parse_text
 from paramagnet.units import FloatArray
 
-_SUFFIXES = (".npy", ".npz", ".csv", ".parquet", ".arff", "idx", "idx.gz", ".fa", ".fasta", ".txt")
+_SUFFIXES = (".npy", ".npz", ".csv", ".tsv", ".parquet", ".arff", "idx", "idx.gz", ".fa", ".fasta", ".txt")
+_SPREADSHEETS = (".xlsx", ".xls", ".ods")
 SEQUENCES = "sequences"  # the kind of a file of sequences
 
 
@@ -131,8 +132,10 @@ def file_kind(source: Path) -> str:
     if is_sequences(source):
         return SEQUENCES
     if source.suffix.lower() not in _SUFFIXES:
-        raise ValueError(f"`path` must end in {', '.join(_SUFFIXES)}, got {source}.")
-    return source.suffix.lower()
+        remedy = " Save the sheet as .csv in UTF-8." if source.suffix.lower() in _SPREADSHEETS else ""
+        raise ValueError(f"`path` must end in {', '.join(_SUFFIXES)}, got {source}.{remedy}")
+    suffix = source.suffix.lower()
+    return ".csv" if suffix == ".tsv" else suffix  # the reader finds the separator
 
 
 def _read(source: Path, *, label: Label = None, header: bool | None = None, missing: bool = True) -> Table:

@@ -13,9 +13,10 @@ import numpy as np
 from paramagnet._arrays import shown
 from paramagnet._checks import as_count, as_real
 from paramagnet.data.codes import KEPT, find_alphabet, fit_code
-from paramagnet.data.columns import Choice, Columns, as_choices, as_columns, choose_columns
+from paramagnet.data.columns import POINT, Choice, Columns, as_choices, as_columns, choose_columns
 from paramagnet.data.kinds import ColumnInfo, as_numbers, describe_column
 from paramagnet.data.preparation import Preparation, check_missing
+from paramagnet.data.rows import DECIMAL_HINT
 from paramagnet.data.table import is_missing
 from paramagnet.units import Unit, as_unit
 
@@ -23,6 +24,7 @@ NUMBERS = ("otsu", "median", KEPT)
 MOST_CATEGORIES = 20
 
 _MOST_OFFERED = 200  # different values of a text for which more units are offered
+_FEWEST_EACH = 2  # rows that each of these values must have on average
 _SPARSE = 0.5  # a column with a larger share of gaps is better left out
 
 
@@ -32,11 +34,15 @@ class ColumnWarning(UserWarning):
 
 @dataclass(frozen=True)
 class _Complaint:
-    """Why a column cannot be used, and the option that helps: "drop", "missing", or "" for neither."""
+    """Why a column cannot be used, and the option that helps: "drop", "missing", or "" for neither.
+
+    ``splittable`` says whether the column is a text that a unit for each of its values could stand for.
+    """
 
     info: ColumnInfo
     reason: str
     option: str
+    splittable: bool = False
 
 
 def fit_preparation(
@@ -50,6 +56,7 @@ def fit_preparation(
     units: str | Unit | None = None,
     most_categories: int = MOST_CATEGORIES,
     header: bool | None = None,
+    decimal: str = POINT,
 ) -> Preparation:
     """Decide from a table how its columns become the visible units of a machine.
 
@@ -81,6 +88,8 @@ def fit_preparation(
         The most different values that a column of text may have.
     header : bool, optional
         Whether the first line of a ``.csv`` names the columns; None finds out.
+    decimal : str, default "."
+        The sign before the decimals of the numbers in a ``.csv``: "." or ",". Later files are read by it too.
 
     Returns
     -------
@@ -94,7 +103,7 @@ def fit_preparation(
     label = None if label is True else label
     labels = [] if label is None or label is False else as_choices(label, "label")
     asked = [*as_choices(columns, "columns"), *as_choices(drop, "drop"), *labels]
-    table = as_columns(source, header, asked)
+    table = as_columns(source, header, asked, decimal)
     chosen, left_out = choose(table, columns, drop, label)
     infos = [describe_column(table, place) for place in chosen]
     complaints = [
@@ -114,12 +123,14 @@ def fit_preparation(
         fit_code(info, table.cells[place], rule, alphabet) for info, place in zip(infos, chosen, strict=True)
     )
     names = tuple(table.names[place] for place in left_out)
-    fitted = Preparation(codes, unit, missing, names, table.header, len(table.names), (), 0)
+    fitted = Preparation(codes, unit, missing, names, table.header, len(table.names), (), 0, table.decimal)
     states, _ = fitted.encode(table)
     return replace(fitted, means=tuple(map(float, states.mean(axis=0))), n_points=len(states))
 
 
-def suggest_options(source: Any, *, header: bool | None = None) -> tuple[tuple[str, ...], bool]:
+def suggest_options(
+    source: Any, *, header: bool | None = None, decimal: str = POINT
+) -> tuple[tuple[str, ...], bool]:
     """Columns of a table that must be left out, and whether others have missing cells.
 
     Parameters
@@ -128,13 +139,15 @@ def suggest_options(source: Any, *, header: bool | None = None) -> tuple[tuple[s
         The path of a file, or the table itself, columns by name.
     header : bool, optional
         Whether the first line of a ``.csv`` names the columns; None finds out.
+    decimal : str, default "."
+        The sign before the decimals of numbers that are text, as in a ``.csv``: "." or ",".
 
     Returns
     -------
     tuple of (tuple of str, bool)
         What to give as ``drop``, a suspected index included, and whether ``missing`` must be given.
     """
-    table = as_columns(source, header)
+    table = as_columns(source, header, decimal=decimal)
     chosen, _ = choose(table, None, None, None)
     infos = [describe_column(table, place) for place in chosen]
     found = {info: _complain(info, table, "otsu", "error", MOST_CATEGORIES) for info in infos}
@@ -211,7 +224,8 @@ def _complain(
     if info.kind == "text" and info.n_distinct > most_categories:
         known = table.n_rows - info.n_missing
         every = "in every row another one" if info.n_distinct == known else f"more than {most_categories}"
-        return _Complaint(info, f"text with {info.n_distinct} different values, {every}", "drop")
+        splittable = info.n_distinct <= min(_MOST_OFFERED, known // _FEWEST_EACH)
+        return _Complaint(info, f"text with {info.n_distinct} different values, {every}", "drop", splittable)
     if info.n_missing and missing == "error":
         many = info.n_missing > _SPARSE * table.n_rows
         share = f"{info.n_missing} of {table.n_rows} cells missing"
@@ -234,12 +248,14 @@ def _refusal(
     remedies = []
     if dropped:
         them = "it" if len(dropped) == 1 else "them"
+        if any(DECIMAL_HINT in info.remark for info in dropped):
+            remedies.append("Read commas as decimal signs by `decimal=','`.")
         remedies.append(f"Leave {them} out by `drop='{','.join(info.handle for info in dropped)}'`.")
     if len(dropped) < len(complaints):
         remedies.append(
             "Leave out rows with missing cells by `missing='drop'`, or fill the cells in by `missing='mode'`."
         )
-    texts = [info.n_distinct for info in dropped if info.kind == "text" and info.n_distinct <= _MOST_OFFERED]
+    texts = [complaint.info.n_distinct for complaint in complaints if complaint.splittable]
     if rule == KEPT and any(info.kind in ("text", "true/false") for info in dropped):
         remedies.append("Without `numbers='gaussian'`, text and true/false columns can be used.")
     elif texts:
@@ -248,7 +264,8 @@ def _refusal(
     if counting:
         names = " and ".join(info.title for info in counting)
         handles = ",".join(info.handle for info in (*dropped, *counting))
-        remedies.append(f"Does {names} only number the rows? Then take `drop='{handles}'`.")
+        do = "Does" if len(counting) == 1 else "Do"
+        remedies.append(f"{do} {names} only number the rows? Then take `drop='{handles}'`.")
     return (
         f"`source` must have columns that can be units, found {len(complaints)} of {len(infos)} that cannot "
         f"be in {table.source}:\n" + "\n".join((*lines, *remedies))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.data.columns import Cells, Columns, as_columns
+from paramagnet.data.columns import COMMA, POINT, Cells, Columns, as_columns, in_file
 from paramagnet.data.rows import notation_hint
 from paramagnet.data.table import LABEL_NAMES, as_number, is_missing
 
@@ -34,6 +34,7 @@ _DATES = tuple(
 )
 _INDEX_NAMES = ("id", "index", "idx", "key", "nr", "no", "no.", "row", "rownames", "rownum", "row_id", "uid")
 _INDEX_NAME = re.compile(r"Unnamed: \d+|.*[ _-][iI][dD]|.*[a-z]I[dD]")  # also customer_id, PassengerId
+_LARGEST = 2.0**53  # integers beyond are no exact floats, and no counts of anything but identifiers
 _FEWEST_ROWS = 10  # fewer rows may count up by chance
 _SHOWN = 4  # values that `examples` lists
 
@@ -84,7 +85,9 @@ class ColumnInfo:
         return str(self.number) if re.search(r"[\s,'\"`]", self.name) else self.name
 
 
-def describe_columns(source: Any, *, header: bool | None = None) -> tuple[ColumnInfo, ...]:
+def describe_columns(
+    source: Any, *, header: bool | None = None, decimal: str = POINT
+) -> tuple[ColumnInfo, ...]:
     """What each column of a table holds.
 
     Parameters
@@ -93,13 +96,15 @@ def describe_columns(source: Any, *, header: bool | None = None) -> tuple[Column
         The path of a file, or the table itself, columns by name.
     header : bool, optional
         Whether the first line of a ``.csv`` names the columns; None finds out.
+    decimal : str, default "."
+        The sign before the decimals of numbers that are text, as in a ``.csv``: "." or ",".
 
     Returns
     -------
     tuple of ColumnInfo
         A description of each column, in the order of the table.
     """
-    table = as_columns(source, header)
+    table = as_columns(source, header, decimal=decimal)
     return tuple(describe_column(table, place) for place in range(len(table.names)))
 
 
@@ -127,7 +132,7 @@ def describe_column(table: Columns, place: int) -> ColumnInfo:
         n_missing,
         distinct,
         examples,
-        index=kind == "number" and not n_missing and _is_index(name, numbers, table.n_rows),
+        index=kind == "number" and not n_missing and _is_index(name, numbers, table),
         label=table.header and name.lower() in LABEL_NAMES,
         remark=remark,
     )
@@ -178,7 +183,10 @@ def _judge(
     odd = next(text for text, value in numbers.items() if value is None or not math.isfinite(value))
     row = table.rows[list(cells).index(odd)] if isinstance(cells, list) else 1
     infinite = ", which is infinite" if _is_infinite(numbers[odd]) else ""
-    return "mixed", f"{odd[:40]!r} in line {row}{infinite}{notation_hint(odd) and '.' + notation_hint(odd)}"
+    hint = notation_hint(odd)
+    if hint and table.decimal == COMMA:
+        odd, hint = in_file(odd, COMMA), " Write numbers without points, and decimals with a comma."
+    return "mixed", f"{odd[:40]!r} in line {row}{infinite}{hint and '.' + hint}"
 
 
 def _is_infinite(value: float | None) -> bool:
@@ -196,10 +204,14 @@ def _are_packed_dates(values: Sequence[float]) -> bool:
     )
 
 
-def _is_index(name: str, numbers: dict[str, float | None], n_rows: int) -> bool:
-    """Whether a column numbers the rows: whole numbers, all different, without a hole or by its name."""
+def _is_index(name: str, numbers: dict[str, float | None], table: Columns) -> bool:
+    """Whether a column numbers the rows: whole numbers, all different, without a hole or by its name.
+
+    Where rows were set aside, the numbers of the others must lie as close as those of the whole table.
+    """
+    n_rows = table.n_rows
     values = sorted(value for value in numbers.values() if value is not None)
     if len(values) != n_rows or n_rows < 2 or not all(value.is_integer() for value in values):
         return False
-    told = name.lower() in _INDEX_NAMES or _INDEX_NAME.fullmatch(name) is not None
-    return told or (values[-1] - values[0] == n_rows - 1 and n_rows >= _FEWEST_ROWS)
+    told = name.lower() in _INDEX_NAMES or _INDEX_NAME.fullmatch(name) is not None or values[0] > _LARGEST
+    return told or (values[-1] - values[0] < max(n_rows, table.n_whole) and n_rows >= _FEWEST_ROWS)

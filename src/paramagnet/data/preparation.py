@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from paramagnet._checks import near_names
 from paramagnet._files import read_arrays, write_atomically
 from paramagnet.data.checks import existing_file
 from paramagnet.data.codes import Code, Value, read_code
-from paramagnet.data.columns import Columns, as_columns
+from paramagnet.data.columns import COMMA, POINT, Columns, as_columns, check_decimal, in_file
 from paramagnet.units import FloatArray, Unit, as_binary, find_unit, saved_name
 
 MISSING = ("error", "drop", "mode")
@@ -42,7 +42,7 @@ class Preparation:
     ``codes`` says for each column that is used how it becomes units, ``units`` what they are, ``missing``
     what happens to missing cells ("error", "drop", "mode"), ``left_out`` which columns are not used.
     ``header`` says whether the table had names, ``n_columns`` how many columns it had. ``means`` are those of
-    the units over the ``n_points`` rows it was fitted to.
+    the units over the ``n_points`` rows it was fitted to. ``decimal`` is the sign before decimals in its csv.
     """
 
     codes: tuple[Code, ...]
@@ -53,6 +53,7 @@ class Preparation:
     n_columns: int
     means: tuple[float, ...]
     n_points: int
+    decimal: str = POINT
 
     def __repr__(self) -> str:
         return f"Preparation({len(self.codes)} columns as {self.n_visible} {self.units} units)"
@@ -96,7 +97,7 @@ class Preparation:
         ndarray
             States, float64.
         """
-        return self.encode(as_columns(source, header, self.column_names), missing)[0]
+        return self.encode(as_columns(source, header, self.column_names, self.decimal), missing)[0]
 
     def encode_known(self, table: Columns) -> FloatArray:
         """The states of a table, NaN for the units of missing cells and of columns that it does not have."""
@@ -123,16 +124,19 @@ class Preparation:
     def _known_places(self, table: Columns) -> dict[str, int]:
         """Where the columns of a table are that may lack some; one of ours must be there."""
         if not table.header:
-            return dict(zip(self.column_names, self._places_by_number(table), strict=True))
-        places = {name: place for place, name in enumerate(table.names)}
-        if not set(places) & set(self.column_names):
-            self._places(table)  # raises an error that names the columns
+            places = dict(zip(self.column_names, self._places_by_number(table), strict=True))
+        else:
+            places = {name: place for place, name in enumerate(table.names)}
+            if not set(places) & set(self.column_names):
+                self._places(table)  # raises an error that names the columns
+        self._refuse_texts(table, places)
         return places
 
     def encode(self, table: Columns, missing: str | None = None) -> tuple[FloatArray, Rows]:
         """The states of a table, and the places of the rows that they come from."""
         policy = check_missing(self.missing if missing is None else missing)
         places = self._places(table)
+        self._refuse_texts(table, dict(zip(self.column_names, places, strict=True)))
         parts = [code.encode(table.cells[place]) for code, place in zip(self.codes, places, strict=True)]
         if policy == "error":
             self._refuse_gaps(table, places, parts)
@@ -204,6 +208,8 @@ class Preparation:
             "n_points": self.n_points,
             "codes": [code.to_dict() for code in self.codes],
         }
+        if self.decimal != POINT:
+            content["decimal"] = self.decimal
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -226,6 +232,7 @@ class Preparation:
                 int(content["n_columns"]),
                 tuple(map(float, content["means"])),
                 int(content["n_points"]),
+                check_decimal(content.get("decimal", POINT)),
             )
             if not preparation.codes or len(preparation.means) != preparation.n_visible:
                 raise ValueError("columns and units do not fit together")
@@ -282,6 +289,25 @@ class Preparation:
             f"{len(self.codes)} that it uses, since one of the files has no header; {table.source} has "
             f"{n_columns}."
         )
+
+    def _refuse_texts(self, table: Columns, places: Mapping[str, int]) -> None:
+        """Raise an error where a column of numbers has cells that are neither numbers nor missing."""
+        odd = {
+            code.name: code.unreadable(table.cells[places[code.name]])
+            for code in self.codes
+            if code.name in places
+        }
+        shown = {
+            name: ", ".join(repr(in_file(cell, table.decimal)) for cell in cells[:4])
+            for name, cells in odd.items()
+        }
+        lines = [f"  {name} (column {places[name] + 1}): {cells}" for name, cells in shown.items() if cells]
+        if lines:
+            sign = "comma" if table.decimal == COMMA else "point"
+            raise ValueError(
+                f"`source` must have numbers where training had numbers, with a decimal {sign}; found other "
+                f"cells in {table.source}:\n" + "\n".join(lines)
+            )
 
     def _refuse_gaps(self, table: Columns, places: Sequence[int], parts: Sequence[FloatArray]) -> None:
         lines = []

@@ -32,6 +32,7 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:([., '\u00a0\u202f])\d{3})(?:\1\d{3})*(
 _SIGNS = str.maketrans(
     {"\u2212": "-", "\u2013": "-"} | dict.fromkeys("$\u20ac\u00a3_\u200b\u200e\u2060\ufeff", "")
 )
+DECIMAL_HINT = " Write decimals with a point."
 _PARTS = re.compile(r"[\s,;]+")
 
 
@@ -131,9 +132,9 @@ def notation_hint(field: str) -> str:
     if _THOUSANDS.fullmatch(text):
         return " Write numbers without separators of thousands, and decimals with a point."
     if has_decimal_comma(text):
-        return " Write decimals with a point; pandas.read_csv(..., decimal=',') reads such a file."
+        return DECIMAL_HINT
     plain = text.translate(_SIGNS)
-    if plain != text and as_number(plain) is not None:
+    if plain != text and (as_number(plain) is not None or _THOUSANDS.fullmatch(plain)):
         return " Write numbers with the digits 0 to 9, a point and the sign - only."
     if text.endswith("%") and as_number(text[:-1].replace(",", ".")) is not None:
         return " Write percentages as plain numbers."
@@ -144,9 +145,12 @@ def notation_hint(field: str) -> str:
 
 
 def _refuse_field(field: str, number: int, column: int, layout: RowLayout) -> NoReturn:
+    hint = notation_hint(field)
+    if hint == DECIMAL_HINT:
+        hint += " `paramagnet.data.fit_preparation(..., decimal=',')` reads such a file."
     raise ValueError(
         f"`path` must hold numbers only, got {_shown(field)} in line {number}, column {column + 1}: "
-        f"{layout.source}.{notation_hint(field)}"
+        f"{layout.source}.{hint}"
     )
 
 

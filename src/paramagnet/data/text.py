@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from paramagnet.data.arff import parse_arff
@@ -162,13 +164,15 @@ def decode(content: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         reason = f"got the byte {content[error.start]:#04x} in line {number}"
-    raise ValueError(_wrong_encoding(reason, "LATIN1", source))
+    raise ValueError(_wrong_encoding(reason, "WINDOWS-1252", source))
 
 
 def _wrong_encoding(reason: str, encoding: str, source: str) -> str:
+    name = Path(source)
+    converted = str(name.with_name(f"{name.stem}-utf8{name.suffix}")) if name.name else "utf8.csv"
     return (
         f"`path` must be a text file in UTF-8; {reason}: {source}. Save it as UTF-8, or convert it with "
-        f"`iconv -f {encoding} -t UTF-8`."
+        f"`iconv -f {encoding} -t UTF-8 {shlex.quote(source)} > {shlex.quote(converted)}`."
     )
 
 
