@@ -325,16 +325,19 @@ def time_taken(facts: Facts) -> str:
         holds(mean(new) < mean(old), "the later kernels are faster")
         words += (
             f" A run of 100 epochs on MNIST with spins from β_max took {_seconds(old)} with the earlier "
-            f"kernels and {_seconds(new)} with the int16 kernels, {mean(new) / mean(old):.2f} of it, with a "
-            "few measurements less on the way."
+            f"kernels and {_seconds(new)} with the int16 kernels, with a few measurements less on the way: "
+            f"{mean(new) / mean(old):.2f} of the time."
         )
     old, new = _by_kernels([r for r in facts.records if r.sweep == "mnist_bit"])
     if old and new:
         words += (
-            f" With bits (Table 9) they took {_seconds(old)} and {_seconds(new)} in the mean, though not in "
-            "the same cells."
+            f" With bits (Table 9) they took {_seconds(old)} and {_seconds(new)}, though not in the same "
+            "cells."
         )
-    return f"{words} This is processor time of one core, on machines that did other work as well."
+    return (
+        f"{words} This is processor time of one core, on machines that did other work as well and need not "
+        "be equally fast: records name only the kind of processor."
+    )
 
 
 def _by_kernels(records: Sequence[RunRecord]) -> tuple[list[float], list[float]]:
@@ -344,7 +347,9 @@ def _by_kernels(records: Sequence[RunRecord]) -> tuple[list[float], list[float]]
 
 
 def _seconds(times: Sequence[float]) -> str:
-    return f"{mean(times):.0f} s ({len(times)} run{'s' * (len(times) > 1)})"
+    if len(times) == 1:
+        return f"{times[0]:.0f} s (1 run)"
+    return f"{mean(times):.0f} s ({len(times)} runs, {between(times, 0)})"
 
 
 PARAGRAPHS = (

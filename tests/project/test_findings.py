@@ -278,7 +278,7 @@ def test_the_time_is_that_of_the_records(records, facts, benchmarks):
     old, new = (sum(r.seconds for r in part) / len(part) for part in (spin, points))
     assert all("int16" in r.environment for r in points)
     assert not any("kernels" in r.environment for r in spin)
-    assert f"{new / old:.2f} of it" in text
+    assert f"{new / old:.2f} of the time." in text
     slower = [replace(r, seconds=4.0 * r.seconds) if r.sweep == "mnist_points" else r for r in records]
     with pytest.raises(ValueError, match="the later kernels are faster"):
         findings.time_taken(make(slower))
@@ -361,6 +361,18 @@ def test_what_differences_says_by_hand_is_in_its_tables(facts, benchmarks):
     dense = [c for c in facts.verdicts[6].differing if c.column.setting.c == 0.0]
     assert not dense
     assert "all of c = 0 agree at all epochs" in text
+    gaps = {(c.column.setting.c, c.start.gain, c.column.epoch): c.gap for c in facts.verdicts[8].comparisons}
+    assert not [c for c in facts.verdicts[8].differing if c.column.epoch == 100]
+    assert "after 100 all agree" in text
+    both = [gap * gaps[c, gain, 80] > 0.0 for (c, gain, epoch), gap in gaps.items() if epoch == 40]
+    assert sum(both) > 0.75 * len(both)
+    assert "behind after 40 epochs is mostly behind after 80" in text
+    seven = {(c.column.setting.c, c.start.gain, c.column.epoch): c.gap for c in facts.verdicts[6].comparisons}
+    for gain in (0.25, 0.5):
+        assert seven[-5.0, gain, 40] > 0.0 > gaps[-5.0, gain, 40]
+    assert (
+        "In Table 7 ours are ahead of the paper's at c = -5 from small weights, here they are behind" in text
+    )
 
 
 def test_the_row_on_the_accuracy_of_mais_is_that_of_the_checks():

@@ -10,8 +10,9 @@ two decimals that the paper prints. The squares of three errors add up:
   in that difference, once for its draw and once for ours (`draws`).
 
 The bar is wider than two standard errors: by the allowance for rounding, and because trials that the paper
-paired would have a smaller error than the one computed here. With fewer than three trials of ours the paper's
-standard deviations stand for ours. Misprints are left out.
+paired would have a smaller error than the one computed here. It allows nothing for the selection of points of
+the other data sets, which is not the paper's. With fewer than three trials of ours the paper's standard
+deviations stand for ours. Misprints are left out.
 """
 
 from __future__ import annotations

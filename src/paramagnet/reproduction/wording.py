@@ -28,7 +28,8 @@ AGREEMENT_RULE = (
     "for the rounding of printed numbers. The error has our part, over the trials that both cells share; the "
     "paper's, from its standard deviations and its number of trials; and, for the toy data, which the paper "
     "and we drew once each, the standard deviation that the draw alone causes, for either draw. The squares "
-    "add up. With fewer than three trials of ours the paper's standard deviations stand for ours."
+    "add up. The points of the other sets are a random selection, and nothing is allowed for ours being "
+    "another one. With fewer than three trials of ours the paper's standard deviations stand for ours."
 )
 LONG_RUN = "drybean_long"
 EARLIER = "earlier"
