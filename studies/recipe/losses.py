@@ -2,8 +2,8 @@
 
 Every setting has a table of values, one row per trial and one column per rule; the rules of a trial share
 data, batches and normal draws, so rows are resampled whole. The *score* of a rule is the mean over settings
-of its mean value in percent of what can be learned there. Its *loss* is the distance of that score from the
-largest one, or in a single setting the same without the mean over settings.
+of its mean value in percent of what can be learned there. Its *loss* in a setting is the distance of that
+mean value from the largest one of the setting; its mean loss is the mean of those.
 
 Counting settings in which a rule is "within one standard error of the best" cannot answer the question:
 fourteen rules that are exactly equal are so in 41 % of settings. Here the intervals hold for all rules at
@@ -54,8 +54,10 @@ class Comparison:
 
     @property
     def mean_losses(self) -> FloatArray:
-        """The distance of every rule's score from the best score."""
-        found: FloatArray = self.scores.max() - self.scores
+        """The mean over settings of every rule's loss, each against the best rule of that setting. No rule is
+        best in all of them, so even the rule of the largest score has a mean loss above zero.
+        """
+        found: FloatArray = self.losses.mean(axis=0)
         return found
 
     @property

@@ -111,12 +111,15 @@ def _overall(result: StageResult) -> str:
     counted = ", ".join(map(str, trials))
     words = (
         f"Mean and worst loss over {len(result.counted)} of {len(result.settings)} settings with {counted} "
-        "complete trials each: how far a family is behind the best, at its own best rate, in percent of what "
-        "can be learned (from independent units with the means of the data to the best mean). Training "
-        "points, last epoch."
+        "complete trials each: how far a family, at its own best rate, is behind the best family of each "
+        "setting, in percent of what can be learned there (from independent units with the means of the data "
+        "to the best mean). Training points, last epoch."
     )
     order = np.argsort(-result.overall.scores)[:SHOWN]
-    lines = ["| family | mean loss, % | worst loss, % | interval |", "| --- | ---: | ---: | --- |"]
+    lines = [
+        "| family | mean loss, % | worst loss, % | mean over settings less the best other |",
+        "| --- | ---: | ---: | --- |",
+    ]
     for index in order:
         mean, worst = result.overall.mean_losses[index], result.overall.worst_losses[index]
         interval = ""

@@ -28,6 +28,15 @@ def test_losses_are_percent_of_what_can_be_learned() -> None:
     assert found.may_be_best == (0, 1, 2)
 
 
+def test_mean_loss_is_against_the_best_of_each_setting() -> None:
+    """Two rules that are best in one setting each, by 20 and by 10 percent: neither loses nothing."""
+    first, second = np.array([[-10.0, -12.0]] * 2), np.array([[-12.0, -11.0]] * 2)
+    found = compare_rules([first, second], [-20.0, -21.0])
+    assert found.losses == pytest.approx(np.array([[0.0, 20.0], [10.0, 0.0]]))
+    assert found.mean_losses == pytest.approx([5.0, 10.0])
+    assert found.worst_losses == pytest.approx([10.0, 20.0])
+
+
 def test_errors_are_those_of_paired_differences() -> None:
     table = np.random.default_rng(0).standard_normal((12, 3)) + 50.0
     gaps, errors = differences([table, table[::-1]])
