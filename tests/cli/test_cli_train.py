@@ -139,6 +139,9 @@ def test_weights_of_the_rows_of_a_file_that_is_divided(folder):
     assert json.loads(run(*measure).stdout)["log_likelihood"] == pytest.approx(wanted, abs=1e-9)
     told = json.loads(run(*measure, "--held-out").stdout)["log_likelihood"]
     assert told == pytest.approx(held_out, abs=1e-9)
+    np.savetxt("one.csv", np.where(np.arange(40) == 5, 1e20, 1.0))  # the error of one point is not known
+    assert json.loads(run(*measure[:-1], "one.csv").stdout)["points_error"] is None
+    assert "unknown (40 points)" in run(*measure[:3], *measure[4:-1], "one.csv").stdout
     np.savetxt("learned.csv", weights[learned])  # for the points to learn alone
     run(*words[:-1], "learned.csv")
     np.testing.assert_array_equal(RBM.load("model.safetensors").weights, state.rbm.weights)

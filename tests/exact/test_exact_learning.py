@@ -247,6 +247,9 @@ def test_the_error_of_weighted_points_has_the_right_size():
     assert np.std(means, ddof=1) == pytest.approx(np.mean(errors), rel=0.15)
     equal = log_likelihood(rbm, data, sample_weight=np.full(60, 3.0))
     assert equal.points_error == pytest.approx(log_likelihood(rbm, data).points_error)
+    for weights in ([1.0], [1.0, 1e-12], [1e300, 1.0, 1.0]):  # worth a single point, which has no error
+        alone = log_likelihood(rbm, data[: len(weights)], sample_weight=weights)
+        assert alone.points_error == np.inf
 
 
 def test_likelihood_in_blocks_is_the_likelihood(monkeypatch):

@@ -387,6 +387,7 @@ def test_means_of_labels_start_an_estimate():
         ({"sample_weight": np.full(20, np.nan)}, "`sample_weight` must be finite, got nan"),
         ({"sample_weight": np.ones(19)}, "`sample_weight` must hold one number for each of the 20 points"),
         ({"sample_weight": np.arange(20) < 9}, "at least 10 points of positive weight, .* got 9"),
+        ({"sample_weight": 4.0 ** np.arange(20)}, r"points worth at least 10 of equal weight.*, got 1\.67"),
         ({"validation_weight": np.ones(20)}, "`validation_weight` must be left out where `validation` is"),
         (
             {"validation": np.ones((20, 4)), "validation_weight": -np.ones(20)},

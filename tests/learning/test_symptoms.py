@@ -224,6 +224,7 @@ def test_level_of_independent_units(visible):
     assert level.value == pytest.approx(pm.log_likelihood(free, data).value, abs=1e-10)
     assert level.optimism == 5 / 8000
     assert measure_independent(rbm, data, data[:10]).optimism == 0.0
+    assert measure_independent(rbm, data, data[:1]).error == math.inf  # one point has no error
 
 
 # Weights of points

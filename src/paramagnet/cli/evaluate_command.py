@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,7 +86,7 @@ def evaluate(
         level = level_of_means(rbm.visible, np.array(source.preparation.means), points, weights)
     if as_json:
         record = _record(estimate, log_z, method, why, len(points))
-        record["points_error"] = estimate.points_error if len(points) > 1 else None
+        record["points_error"] = estimate.points_error if math.isfinite(estimate.points_error) else None
         record["independent"] = level
         typer.echo(json.dumps(record, allow_nan=False))
     else:

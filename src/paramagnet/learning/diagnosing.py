@@ -24,6 +24,7 @@ from paramagnet.learning.symptoms import (
     IndependentLevel,
     compare_correlations,
     compare_means,
+    effective_count,
     measure_activity,
     measure_independent,
     measure_overlaps,
@@ -256,6 +257,12 @@ def _check_data(rbm: RBM, data: Any, weights: Any) -> _Weighed:
         raise ValueError(
             f"`data` must hold at least {FEWEST_CHAINS} points{positive}, from which errors can be told, got "
             f"{len(points)}."
+        )
+    worth = effective_count(len(points), found)
+    if worth < FEWEST_CHAINS:
+        raise ValueError(
+            f"`sample_weight` must make the points worth at least {FEWEST_CHAINS} of equal weight, "
+            f"(sum w)**2 / sum w**2, from which errors can be told, got {worth:.3g}."
         )
     return points, found
 

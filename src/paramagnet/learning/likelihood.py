@@ -13,6 +13,7 @@ from paramagnet.learning.weighting import as_point_weights
 from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import FloatArray
 
+_ONE_VALUE = 1e-9  # above one, effective number of values that have no error
 _BLOCK_ELEMENTS = 1 << 18  # number of fields in memory at a time
 
 
@@ -39,7 +40,7 @@ def log_likelihood(
     Estimate
         Mean log-likelihood in nats per point, with two errors: ``error`` is that of ``ln Z``,
         ``points_error`` the standard error of a mean over these points. Each point counts as one observation,
-        whatever its weight.
+        whatever its weight; where a single one has nearly all of the weight the error is infinite.
     """
     points = as_rbm(rbm, "rbm").visible.as_states(data, "data", rbm.n_visible)
     points, weights = weigh_points(points, sample_weight, "sample_weight")
@@ -65,11 +66,19 @@ def average(values: FloatArray, weights: FloatArray | None) -> float:
 
 
 def error_of_mean(values: FloatArray, mean: float, weights: FloatArray | None = None) -> float:
-    """The standard error of a mean of independent values; infinite for a single one."""
-    n = len(values)
-    if n < 2:
+    """The standard error of a mean of independent values; infinite where they are worth a single one.
+
+    Values with weights are worth ``n = (sum w)**2 / sum w**2`` of equal weight, which takes the place of
+    their number in ``n / (n - 1)``.
+    """
+    n: float = len(values)
+    if weights is None:
+        shares = np.full(len(values), 1.0 / n)
+    else:
+        shares = weights / weights.sum()
+        n = 1.0 / float(shares @ shares)
+    if n < 1.0 + _ONE_VALUE:
         return float("inf")
-    shares = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     return float(np.sqrt(n / (n - 1) * np.sum((shares * (values - mean)) ** 2)))
 
 

@@ -414,7 +414,7 @@ def measure_independent(
     some = slice(0, _MOST_FREE)
     differences = levels[some] + free_energies(rbm, on[some])  # but for ln Z, which all points share
     if each is None:
-        error = float(differences.std() / math.sqrt(len(on)))
+        error = float(differences.std() / math.sqrt(len(on))) if len(on) > 1 else math.inf
     else:
         mean, few = average(differences, each[some]), effective_count(len(differences), each[some])
         error = error_of_mean(differences, mean, each[some])
