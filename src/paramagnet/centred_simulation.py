@@ -22,7 +22,13 @@ import numpy as np
 from paramagnet._checks import as_count, as_generator, as_real
 from paramagnet.rbm import Rng
 from paramagnet.theory.biases import Biases
-from paramagnet.theory.edge import centred_gain, centred_start, stability_edge, visible_variances
+from paramagnet.theory.edge import (
+    centred_gain,
+    centred_start,
+    hidden_response,
+    stability_edge,
+    visible_variances,
+)
 from paramagnet.theory.ensemble import as_layer_bias
 from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.units import FloatArray, Unit, as_unit
@@ -107,7 +113,7 @@ def simulate_overlap(
     *,
     visible: str | Unit = "spin",
     hidden: str | Unit = "bit",
-    visible_bias: Biases | None = None,
+    visible_bias: float | Biases | None = None,
     hidden_bias: float = 0.0,
     n_draws: int = 40,
     rng: Rng = None,
@@ -124,9 +130,9 @@ def simulate_overlap(
     visible, hidden : str or Unit, optional
         Types of the units: visible ``"spin"``, ``"bit"`` or ``"categorical(q)"``, hidden ``"spin"``,
         ``"bit"`` or ``"relu"``.
-    visible_bias : Biases, optional
-        Biases of categorical visible units, whose rows the units take in turn; their frequencies are kept by
-        a further term of the biases (`theory.edge.centred_start`).
+    visible_bias : float or Biases, optional
+        Bias of all visible units, or `Biases`, which the units take in turn (by their weights, if these
+        differ). The means without weights are kept by a further term of the biases.
     hidden_bias : float, default 0.0
         Bias of all hidden units.
     n_draws : int, default 40
@@ -143,26 +149,27 @@ def simulate_overlap(
     """
     units = as_unit(visible, "visible"), as_unit(hidden, "hidden")
     draws = as_count(n_draws, "n_draws", minimum=2)
-    b = 0.0 if visible_bias is None else as_layer_bias(visible_bias, units[0], "visible_bias")
-    if isinstance(b, Biases) and units[0].width == 1:
-        raise ValueError(f"`visible_bias` must be None for {units[0]} units, got `Biases`.")
-    sigma = sigma_at_gain(
-        n_visible, n_hidden, gain, visible=units[0], hidden=units[1], visible_bias=b, hidden_bias=hidden_bias
-    )
+    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    b = as_layer_bias(0.0 if visible_bias is None else visible_bias, units[0], "visible_bias")
     if units[0].tail > 0.0:
         raise ValueError(f"`visible` must be spin, bit or categorical units, got {units[0]} units.")
-    n, m = int(n_visible), int(n_hidden)
-    fields = np.zeros(n * units[0].width)
-    if isinstance(b, Biases):
-        fields = np.resize(b.values, (n, units[0].width)).ravel()
-        b = Biases(fields.reshape(n, -1))
-    square = visible_variances(theory_of(units[0], "visible"), 0.0, b if isinstance(b, Biases) else None)[1]
+    spread = Biases(_share_out(b, n)) if isinstance(b, Biases) else None
+    fields = np.full(n * units[0].width, b) if spread is None else spread.values.ravel()
+    sigma = sigma_at_gain(
+        n, m, gain, visible=units[0], hidden=units[1], visible_bias=b if spread is None else spread,
+        hidden_bias=hidden_bias,
+    )  # fmt: skip
+    square = visible_variances(theory_of(units[0], "visible"), float(fields[0]), spread)[1]
     lam, added = centred_start(sigma, *units, fields, float(hidden_bias), m)
-    biases, means = (fields + added, float(hidden_bias)), (units[0].mean(fields), lam)
+    means = units[0].mean(fields)
+    if units[0].width == 1:  # the same term for two values; it vanishes for means halfway
+        pull = sigma**2 * m * hidden_response(sigma, *units, fields, float(hidden_bias))[1]
+        added = pull * (means - np.mean(units[0].values or 0.0))
+    biases = fields + added, float(hidden_bias)
     generator = as_generator(rng)
     values = np.empty(draws)
     for k in range(draws):
-        machine = _CentredMachine(n, m, sigma, units, biases, means, generator)
+        machine = _CentredMachine(n, m, sigma, units, biases, (means, lam), generator)
         values[k] = machine.measure() / square
         if progress is not None:
             progress((k + 1) / draws)
@@ -175,8 +182,10 @@ def check_edge(
     n_visible: int, n_hidden: int, *, progress: Callable[[float], None] | None = None, **options: Any
 ) -> list[OverlapAverage]:
     """`simulate_overlap` at three gains below the edge: at 0.1, 0.25 and 0.5 of that of the edge."""
-    machine = {name: options[name] for name in ("visible", "hidden") if name in options}
-    top = stability_edge(n_hidden / n_visible, c=options.get("hidden_bias", 0.0), **machine).gain
+    n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
+    units = {name: options[name] for name in ("visible", "hidden") if name in options}
+    biases = {"b": options.get("visible_bias") or 0.0, "c": options.get("hidden_bias", 0.0)}
+    top = stability_edge(m / n, **units, **biases).gain
     found = []
     for i, fraction in enumerate(_CHECKED_GAINS):
 
@@ -186,6 +195,15 @@ def check_edge(
 
         found.append(simulate_overlap(n_visible, n_hidden, fraction * top, progress=show, **options))
     return found
+
+
+def _share_out(biases: Biases, n: int) -> FloatArray:
+    """The biases of ``n`` units: each one in turn, or as often as its weight says if they differ."""
+    values, weights = biases.values, biases.weights
+    if weights.min() == weights.max():
+        return np.resize(values, (n, *values.shape[1:]))
+    places = np.searchsorted(np.cumsum(weights), (np.arange(n) + 0.5) / n)
+    return values[np.minimum(places, len(values) - 1)]
 
 
 class _CentredMachine:

@@ -150,10 +150,35 @@ def test_unequal_frequencies_are_near_the_theory(monkeypatch):
     monkeypatch.setattr(centred_simulation, "centred_start", lambda *a: (start(*a)[0], 0.0))
     wrong = simulate_overlap(80, 60, 0.2, n_draws=3, rng=0, **units)
     assert abs(wrong.value - 1.25) > 10.0 * wrong.error
-    with pytest.raises(ValueError, match="`visible_bias` must be None for spin units"):
-        simulate_overlap(10, 10, 0.2, visible_bias=pm.Biases([0.1, 0.2]))
     with pytest.raises(ValueError, match=r"`visible_bias` must hold biases of categorical\(3\) units"):
         simulate_overlap(10, 10, 0.2, visible="categorical(3)", visible_bias=biases)
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        {"visible": "spin", "hidden": "bit", "visible_bias": 0.7},
+        {"visible": "bit", "hidden": "spin", "visible_bias": pm.Biases([-1.0, 0.5], weights=[3.0, 1.0])},
+        {"visible": "spin", "hidden": "relu", "visible_bias": 0.5, "hidden_bias": -0.3},
+    ],
+)
+def test_biases_of_two_valued_units_are_near_the_theory(machine, monkeypatch):
+    """The gain of spins and bits whose means are not halfway; without the term that keeps them it is
+    missed.
+    """
+    found = simulate_overlap(80, 100, 0.2, n_draws=5, rng=0, **machine)
+    assert abs(found.value - 1.25) < 4.0 * found.error + 0.03
+    monkeypatch.setattr(centred_simulation, "hidden_response", lambda *a: (0.0, 0.0))
+    wrong = simulate_overlap(80, 100, 0.2, n_draws=3, rng=0, **machine)
+    assert wrong.value > 2.0
+
+
+def test_weights_of_biases_say_how_many_units_have_them():
+    plain, weighted = pm.Biases([0.5, -1.0]), pm.Biases([0.5, -1.0], weights=[1.0, 3.0])
+    assert centred_simulation._share_out(plain, 5).tolist() == [0.5, -1.0, 0.5, -1.0, 0.5]
+    assert sorted(centred_simulation._share_out(weighted, 8).tolist()) == [-1.0] * 6 + [0.5] * 2
+    rows = pm.Biases(np.eye(3), weights=[0.0, 1.0, 1.0])
+    assert {row.argmax() for row in centred_simulation._share_out(rows, 6)} == {1, 2}
 
 
 @pytest.mark.filterwarnings("ignore::paramagnet.theory.MaximumWarning")
@@ -191,6 +216,15 @@ def test_three_gains_are_checked():
     assert [point.gain for point in found] == pytest.approx([0.1 * top, 0.25 * top, 0.5 * top])
     assert seen[-1] == pytest.approx(1.0)
     assert seen == sorted(seen)
+
+
+def test_the_gains_that_are_checked_are_those_of_the_biases():
+    biases = pm.Biases.of_frequencies([[0.8, 0.1, 0.1], [0.4, 0.3, 0.3]])
+    machine = {"visible": "categorical(3)", "hidden": "relu", "hidden_bias": -1.0}
+    top = pm.theory.stability_edge(1.0, visible="categorical(3)", hidden="relu", b=biases, c=-1.0).gain
+    assert top > 1.1 * pm.theory.stability_edge(1.0, visible="categorical(3)", hidden="relu", c=-1.0).gain
+    found = check_edge(8, 8, visible_bias=biases, n_draws=2, rng=0, **machine)
+    assert [point.gain for point in found] == pytest.approx([0.1 * top, 0.25 * top, 0.5 * top])
 
 
 def test_wrong_arguments():

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paramagnet.cli.console import Bar, say
+from paramagnet.cli.table_options import AlphabetOption
 
 if TYPE_CHECKING:
     from paramagnet.centred_simulation import OverlapAverage
     from paramagnet.simulation import DisorderAverage
+    from paramagnet.theory.biases import Biases
 
 _MEANING = {
     "maximum": "a smooth maximum",
@@ -28,16 +31,29 @@ _MEANING = {
 
 
 def beta_max(
-    visible_units: Annotated[int, typer.Option(help="Number of visible units, n.")],
     hidden_units: Annotated[int, typer.Option(help="Number of hidden units, m.")],
+    visible_units: Annotated[
+        int | None, typer.Option(help="Number of visible units, n; not needed with --frequencies.")
+    ] = None,
     visible: Annotated[
-        str, typer.Option(help="Visible units: spin, bit, gaussian or categorical(q).")
-    ] = "spin",
+        str | None, typer.Option(help="Visible units: spin (if not given), bit, gaussian or categorical(q).")
+    ] = None,
     hidden: Annotated[
         str, typer.Option(help="Hidden units: bit, spin, gaussian, relu or categorical(q).")
     ] = "bit",
     visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,
+    frequencies: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sequences (.fa, .fasta, .txt): units with a state per letter, biases from its frequencies."
+        ),
+    ] = None,
+    alphabet: AlphabetOption = None,
+    reweight: Annotated[
+        float | None,
+        typer.Option(help="Count similar sequences less, as in training: 0.8 means 80 % of the sites alike."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Simulate random machines of these sizes and compare.")
     ] = False,
@@ -49,9 +65,20 @@ def beta_max(
     from paramagnet.theory.scale import find_beta_max
     from paramagnet.theory.status import judge
 
-    n = as_count(visible_units, "--visible-units")
     m = as_count(hidden_units, "--hidden-units")
-    result = find_beta_max(m / n, visible=visible, hidden=hidden, b=visible_bias, c=hidden_bias)
+    biases: float | Biases = visible_bias
+    if frequencies is not None:
+        if visible_bias != 0.0:
+            raise ValueError("`--visible-bias` and `--frequencies` exclude each other; give one of them.")
+        biases, visible = _read_frequencies(frequencies, visible, alphabet, reweight)
+        visible_units = len(biases.values) if visible_units is None else visible_units
+    elif alphabet is not None or reweight is not None:
+        raise ValueError("`--alphabet` and `--reweight` are for `--frequencies FILE`; leave them out.")
+    if visible_units is None:
+        raise ValueError("`--visible-units` must be given, or `--frequencies FILE`.")
+    visible = visible or "spin"
+    n = as_count(visible_units, "--visible-units")
+    result = find_beta_max(m / n, visible=visible, hidden=hidden, b=biases, c=hidden_bias)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         judge(result)
@@ -62,7 +89,7 @@ def beta_max(
     units = {"visible": visible, "hidden": hidden}
     centred = result.visible.width > 1 or result.status.startswith("edge (")
     if check and centred:
-        overlaps = _simulate_overlaps(n, m, **units, hidden_bias=hidden_bias, rng=seed)
+        overlaps = _simulate_overlaps(n, m, **units, visible_bias=biases, hidden_bias=hidden_bias, rng=seed)
     elif check:
         simulated = _simulate(n, m, **units, visible_bias=visible_bias, hidden_bias=hidden_bias, rng=seed)
     if as_json:
@@ -71,7 +98,7 @@ def beta_max(
             "hidden_units": m,
             "visible": visible,
             "hidden": hidden,
-            "visible_bias": visible_bias,
+            "visible_bias": visible_bias if frequencies is None else str(frequencies),
             "hidden_bias": hidden_bias,
             "alpha": result.alpha,
             "beta_max": result.beta,
@@ -99,8 +126,9 @@ def beta_max(
     from rich.table import Table
 
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    biases = f"biases {visible_bias:g} and {hidden_bias:g}"
-    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, {biases}")
+    words = f"{visible_bias:g}" if frequencies is None else f"of the frequencies in {frequencies}"
+    words = f"biases {words} and {hidden_bias:g}"
+    table.add_row("machine", f"{n} {visible} visible, {m} {hidden} hidden units, {words}")
     table.add_row("alpha", f"{result.alpha:.6g}")
     table.add_row("[bold]sigma[/bold]", f"[bold]{sigma:.9g}[/bold]   draw the weights from N(0, sigma^2)")
     table.add_row("beta_max", f"{result.beta:.9g}   {_MEANING[result.status]}")
@@ -111,6 +139,31 @@ def beta_max(
         Console().print(_comparison(simulated))
     if overlaps is not None:
         Console().print(_overlap_table(overlaps))
+
+
+def _read_frequencies(
+    path: Path, visible: str | None, alphabet: str | None, reweight: float | None
+) -> tuple[Biases, str]:
+    """The biases that a machine takes from these sequences, one row per site, and the name of its units."""
+    from paramagnet.cli.points_source import unknown_source
+    from paramagnet.cli.sequence_points import is_sequence_file, read_training_sequences, weigh_sequences
+    from paramagnet.cli.table_options import TableOptions
+    from paramagnet.initializers import initialize
+    from paramagnet.theory.biases import Biases
+
+    if not path.exists():
+        raise ValueError(unknown_source(path, "--frequencies"))
+    if not is_sequence_file(path):
+        raise ValueError(f"`--frequencies` must be a file of sequences (.fa, .fasta, .txt), got {path}.")
+    alignment = read_training_sequences(path, visible, TableOptions(alphabet=alphabet))
+    states, counts, n_sites = alignment.data.astype("float64"), alignment.counts, alignment.n_sites
+    if reweight is not None:
+        counts = weigh_sequences(states, reweight, counts)
+    start = initialize(
+        n_sites, 1, visible=alignment.units, scheme="xavier", visible_bias="data", data=states,
+        sample_weight=counts, rng=0,
+    )  # fmt: skip
+    return Biases(start.bias_by_state), alignment.units.name
 
 
 def _simulate(n: int, m: int, **options: Any) -> DisorderAverage:

@@ -106,21 +106,28 @@ def centred_start(
     p_ia sigma**2 sum_j t_j`` takes it back. The visible units do the same to the hidden ones, whose mean is
     found in that weight (`centred_means`).
     """
-    theory, label = theory_of(hidden, "hidden"), visible.width > 1
+    lam, variance = hidden_response(sigma, visible, hidden, visible_bias, hidden_bias)
+    pull = sigma**2 * n_hidden * variance
+    return lam, visible.mean(visible_bias) * pull if visible.width > 1 else 0.0
+
+
+def hidden_response(
+    sigma: float, visible: Unit, hidden: Unit, visible_bias: FloatArray, hidden_bias: float
+) -> tuple[float, float]:
+    """The mean ``lam`` of the hidden units of a centred machine, and their variance."""
+    theory = theory_of(hidden, "hidden")
+    if theory.label:
+        return 1.0 / hidden.width, theory.free_variance
     means = visible.mean(visible_bias)
-    if label:
+    if visible.width > 1:
         total = float(np.sum(means * (1.0 - means)))
     else:
         total = visible_variances(theory_of(visible, "visible"), 0.0, Biases(visible_bias))[0] * means.size
     coupling = sigma**2 * total
     if theory.tail:
         coupling = min(coupling, _NEARLY / theory.tail)  # beyond, single units have no finite variance
-    if theory.label:
-        lam, variance = 1.0 / hidden.width, theory.free_variance
-    else:
-        found = centred_means(theory, np.array([hidden_bias]), 0.5 * coupling)
-        lam, variance = float(found[0][0]), float(found[1][0])
-    return lam, means * (sigma**2 * n_hidden * variance) if label else 0.0
+    lam, variance = centred_means(theory, np.array([hidden_bias]), 0.5 * coupling)
+    return float(lam[0]), float(variance[0])
 
 
 class _Machine:
