@@ -259,6 +259,10 @@ class Unit(ABC):
         """The description of valid values in error messages: "the values of spin units, -1 and 1"."""
         return f"the values of {self} units"
 
+    def count_units(self, data: Array, argument: str) -> int:
+        """The number of units of which an array holds the states, where nothing else tells it."""
+        return data.shape[-1] if data.ndim == 2 else 1
+
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
         """``data`` as an array ``(n_points, n_units)`` of values of this unit, checked."""
         states = as_table(data, argument, n_units, finite=True)

@@ -27,6 +27,7 @@ from paramagnet.unit_base import Array, FloatArray, Unit, require_no_parameters
 MOST_STATES = 1 << 16
 _SMALLEST_SHARE = 2e-3  # of the even probability: the smallest for given means, 0.001 for two states
 _ROUNDING = 1e-6  # of sums of given means
+_FEW_ROWS = 8  # rows from which zeros and a single 1 for each unit are taken for indicators of states
 
 
 @dataclass(frozen=True)
@@ -148,9 +149,13 @@ class CategoricalUnit(Unit):
 
     def column_means(self, states: Array, weights: FloatArray | None = None) -> FloatArray:
         """The frequency of each state of each unit."""
+        table = np.asarray(states)
+        if table.ndim == 3 or table.dtype == np.float64 or not (table.min() >= 0 and table.max() < self.q):
+            n_units = self.count_units(table, "data") if table.ndim == 3 else table.shape[-1]
+            table = self.as_states(table, "data", n_units)
         if weights is None:
-            return self.total(states, np.full(len(states), 1.0 / len(states)))
-        return self.total(states, weights / weights.sum())
+            return self.total(table, np.full(len(table), 1.0 / len(table)))
+        return self.total(table, weights / weights.sum())
 
     def project(self, weights: FloatArray) -> FloatArray:
         """Take the mean over the states of each unit off ``weights``, or off biases, in place."""
@@ -232,6 +237,27 @@ class CategoricalUnit(Unit):
     def wanted(self) -> str:
         """The description of valid values in error messages."""
         return f"the states of {self} units, integers from 0 to {self.q - 1}"
+
+    def count_units(self, data: Array, argument: str) -> int:
+        """The number of units of which an array holds the states, where nothing else tells it.
+
+        Indicators must have three axes then, since zeros and ones are states, too. An array of two axes that
+        looks like indicators is refused, unless it has few rows, which may look so by chance.
+        """
+        if data.ndim == 3 and data.shape[2] == self.q:
+            return int(data.shape[1])
+        n_units = super().count_units(data, argument)
+        if self.q > 2 and data.ndim == 2 and len(data) >= _FEW_ROWS and n_units % self.q == 0 and n_units:
+            for rows in (data[:1], data):
+                by_state = self._by_state(rows)
+                if not (((by_state == 0) | (by_state == 1)).all() and (by_state.sum(axis=-1) == 1).all()):
+                    return n_units
+            raise ValueError(
+                f"`{argument}` must hold {self.wanted}; found a single 1 and {self.q - 1} zeros in every "
+                f"{self.q} columns, as indicators of states have them. Give the states, or indicators as an "
+                f"array of shape (n_points, n_units, {self.q})."
+            )
+        return n_units
 
     def as_states(self, data: Any, argument: str, n_units: int) -> FloatArray:
         """``data`` as an array ``(n_points, n_units)`` of states; indicators of states are accepted, too."""

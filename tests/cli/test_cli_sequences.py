@@ -22,6 +22,13 @@ def run(command, *, code=0):
     return re.sub(r"\s+", " ", result.output)
 
 
+def as_json(command):
+    """The record on stdout; what is said of the file goes to stderr."""
+    result = CliRunner().invoke(app, command.split())
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
 def refused(command, words):
     with pytest.raises((ValueError, OSError), match=words):
         CliRunner().invoke(app, command.split(), catch_exceptions=False)
@@ -143,6 +150,8 @@ def test_what_is_refused(folder):
     refused(f"train family.fa --drop 1 {TRAINING}", "`--drop` is for tables")
     refused(f"train family.fa --alphabet ACGT {TRAINING}", "record 1 .*Add '-'")
     refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "got 'Y' in record")
+    refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "`--unknown-letters gap`")
+    refused(f"train family.fa --hidden drelu {TRAINING}", "hidden='gaussian'.*`--scheme xavier`")
     refused(f"train family.fa --reweight 1.5 {TRAINING}", "`--reweight` must be a share of sites")
     refused(f"train missing.fa {TRAINING}", "there is no 'missing.fa'")
     (folder / "weights.csv").write_text("1\n" * 60)
@@ -159,3 +168,55 @@ def test_what_is_refused(folder):
     run(f"train points.csv {TRAINING}")
     refused("sample m.safetensors --out new.fa", "not trained on sequences")
     refused("evaluate m.safetensors family.fa", "must be a table like the one")
+
+
+def test_the_scale_at_the_frequencies_of_sequences(folder):
+    """The command, the function of Python, and the start of a training have one scale."""
+    record = as_json("beta-max --frequencies family.fa --alphabet -KLWY --hidden-units 4 --json")
+    family = pm.data.read_alignment("family.fa", alphabet="-KLWY")
+    given = {"visible": family.units, "hidden": "bit"}
+    start = {"visible_bias": "data", "data": family.data, "scale_from": "biases", "rng": 0}
+    drawn = pm.draw_machine(5, 4, **given, **start)
+    assert record["sigma"] == pytest.approx(drawn.sigma, rel=1e-12)
+    assert (record["visible_units"], record["visible"]) == (5, "categorical(5)")
+    assert record["sigma"] != pytest.approx(pm.weight_std(5, 4, **given), rel=0.01)
+    similar = "beta-max --frequencies family.fa --alphabet -KLWY --hidden-units 4 --json --reweight 0.6"
+    weights = pm.data.sequence_weights(family, 0.6)
+    drawn = pm.draw_machine(5, 4, **given, **start, sample_weight=weights)
+    assert as_json(similar)["sigma"] == pytest.approx(drawn.sigma, rel=1e-12)
+    options = "--hidden-units 4 --hidden spin --check --visible-units 10 --json"
+    record = as_json(f"beta-max --frequencies family.fa --alphabet -KLWY {options}")
+    biases = pm.Biases(family.units.bias_from(family.data.astype(float)).reshape(5, 5))
+    gains = [point["gain"] for point in record["overlaps"]]
+    assert gains == pytest.approx([0.1, 0.25, 0.5])
+    found = pm.theory.centred_gain(
+        record["overlaps"][0]["sigma"] * 14**0.5, 0.4, visible=family.units, hidden="spin", b=biases
+    )
+    assert found == pytest.approx(0.1)
+
+
+def test_frequencies_that_are_refused(folder):
+    options = "beta-max --hidden-units 4"
+    refused(options, "`--visible-units` must be given, or `--frequencies FILE`")
+    refused(f"{options} --visible-units 3 --reweight 0.8", "are for `--frequencies FILE`")
+    refused(f"{options} --frequencies none.fa", "`--frequencies` must be a file")
+    refused(f"{options} --frequencies family.fa --visible spin", "`--visible` must be categorical")
+    refused(f"{options} --frequencies family.fa --visible-bias 1", "exclude each other")
+    (folder / "points.csv").write_text("0,1\n1,0\n")
+    refused(f"{options} --frequencies points.csv", "`--frequencies` must be a file of sequences")
+
+
+def test_indicators_in_an_array_file(folder):
+    states = np.random.default_rng(0).integers(4, size=(20, 5))
+    indicators = (states[..., None] == np.arange(4)).astype(np.int8)
+    np.save("states.npy", states)
+    np.save("indicators.npy", indicators)
+    np.save("flat.npy", indicators.reshape(20, 20))
+    learn = "--hidden-units 2 --epochs 2 --seed 1 --visible categorical(4) --out"
+    run(f"train states.npy {learn} a.safetensors")
+    run(f"train indicators.npy {learn} b.safetensors")
+    machines = [pm.RBM.load(f"{name}.safetensors") for name in "ab"]
+    assert machines[0].n_visible == 5
+    assert np.array_equal(machines[0].weights, machines[1].weights)
+    run("evaluate a.safetensors indicators.npy")
+    refused(f"train flat.npy {learn} c.safetensors", r"an array of shape \(n_points, n_units, 4\)")

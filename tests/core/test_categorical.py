@@ -282,6 +282,33 @@ def test_means_iterate_the_mean_field():
         rbm.mean_h_given_v(2.0 * means)
 
 
+def test_indicators_are_states_where_the_number_of_units_is_not_given():
+    states = np.random.default_rng(0).integers(4, size=(30, 5))
+    wide = (states[..., None] == np.arange(4)).astype(np.int8)
+    expected = pm.independent_log_likelihood(states, "categorical(4)")
+    for array in (wide, wide.astype(float), wide.astype(bool)):
+        assert pm.independent_log_likelihood(array, "categorical(4)") == expected
+        assert pm.independent_log_likelihood(states, "categorical(4)", validation=array) == expected
+        assert np.array_equal(pm.categorical(4).column_means(array), pm.categorical(4).column_means(states))
+    with pytest.raises(ValueError, match=r"found a single 1 and 3 zeros in every 4 columns.*n_units, 4\)"):
+        pm.independent_log_likelihood(wide.reshape(30, 20), "categorical(4)")
+    few = wide[:3].reshape(3, 20)  # may be states of 20 units by chance, and so may pairs of two states
+    assert np.isfinite(pm.independent_log_likelihood(few, "categorical(4)"))
+    pairs = np.stack([states[:, 0] % 2, 1 - states[:, 0] % 2], axis=1)
+    assert np.isfinite(pm.independent_log_likelihood(pairs, "categorical(2)"))
+
+
+@pytest.mark.parametrize("wrong", [-1, 4, 0.5, np.nan, np.inf])
+def test_frequencies_of_states_out_of_range_are_refused(wrong):
+    states = np.array([[0.0, 3.0], [1.0, wrong]])
+    arrays = [states, states.astype(np.float32)]
+    if wrong in (-1, 4):
+        arrays.append(states.astype(np.int8))
+    for array in arrays if wrong != 0.5 else arrays[:1]:
+        with pytest.raises(ValueError, match="`data` must"):
+            pm.categorical(4).column_means(array)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

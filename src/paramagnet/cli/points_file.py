@@ -33,8 +33,12 @@ def read_points(path: Path, units: str, header: bool | None = None) -> FloatArra
     import numpy as np
 
     from paramagnet.data.files import read_data, read_table
+    from paramagnet.units import find_unit
 
-    points = read_data(path, header=header)
+    points, unit = read_data(path, header=header), find_unit(units, "--visible")
+    n_units = unit.count_units(points, str(path))
+    if unit.width > 1 and points.ndim == 3:  # indicators of states
+        points = unit.as_states(points, str(path), n_units)
     numpy = path.suffix.lower() in (".npy", ".npz")
     if not numpy and (labels := read_table(path, header=header).label_column) is not None:
         say(f"{path}: column {labels + 1} holds labels and is left out.", err=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet._arrays import as_array, shown
+from paramagnet._arrays import as_array
 from paramagnet._checks import as_callable, as_count, as_real, as_sample_weight, as_threads
 from paramagnet._parallel import count_cores, run_tasks
 from paramagnet._progress import Progress
@@ -145,6 +145,6 @@ def _as_states(data: Any) -> npt.NDArray[np.int64]:
         row, site = np.argwhere(wrong)[0]
         raise ValueError(
             f"`data` must hold states, integers from 0 to {_MOST_LETTERS - 1}, found "
-            f"{shown(array[row, site])} in row {row}, column {site}."
+            f"{array[row, site]:g} in row {row}, column {site}."
         )
     return states

@@ -42,7 +42,7 @@ def independent_log_likelihood(
     """
     unit = as_unit(visible, "visible")
     table = as_array(data, "data")
-    points = unit.as_states(data, "data", table.shape[-1] if table.ndim == 2 else 1)
+    points = unit.as_states(table, "data", unit.count_units(table, "data"))
     weights = None if sample_weight is None else _as_weights(sample_weight, len(points))
     if validation is None:
         return level_of(unit, points, points, weights, weights)
