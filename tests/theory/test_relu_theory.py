@@ -133,6 +133,8 @@ def test_the_derivative_of_the_free_energy_in_beta_is_the_energy():
 def test_refusals():
     with pytest.raises(ValueError, match="`visible` must be spin, bit, Gaussian or categorical units"):
         T.beta_max(1.0, visible="relu")
+    with pytest.raises(ValueError, match=r"got drelu units. At the start .* `weight_std.*hidden='gaussian'"):
+        pm.weight_std(20, 20, hidden="drelu")
     with pytest.raises(
         ValueError, match="`visible` must be spin, bit or categorical units beside relu units"
     ):

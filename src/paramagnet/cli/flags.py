@@ -22,6 +22,7 @@ _OPTIONS = {
     "name": "source",
     "most_categories": "categories",
     "rng": "seed",
+    "unknown": "unknown_letters",
     "b": "visible_bias",
     "c": "hidden_bias",
 }

@@ -13,7 +13,7 @@ from paramagnet.theory.layers.gaussian import GaussianTheory
 from paramagnet.theory.layers.labels import CategoricalTheory
 from paramagnet.theory.layers.relu_average import ReLUTheory
 from paramagnet.theory.layers.unit_theory import UnitTheory
-from paramagnet.units import BinaryUnit, CategoricalUnit, GaussianUnit, ReLUUnit, Unit
+from paramagnet.units import BinaryUnit, CategoricalUnit, DReLUUnit, GaussianUnit, ReLUUnit, Unit
 
 
 @singledispatch
@@ -22,7 +22,17 @@ def theory_of(unit: Unit, argument: str) -> UnitTheory:
     raise ValueError(
         f"`{argument}` must be spin, bit, Gaussian, categorical or (hidden) relu units for the theory, got "
         f"{unit} units. "
-        '`initialize` takes them with a scheme of fixed scale, such as `scheme="xavier"`.'
+        "`initialize` takes them with a scheme of fixed scale, such as `scheme='xavier'`."
+    )
+
+
+@theory_of.register
+def _refuse_drelu(unit: DReLUUnit, argument: str) -> UnitTheory:
+    raise ValueError(
+        f"`{argument}` must be spin, bit, Gaussian, categorical or (hidden) relu units for the theory, got "
+        f"{unit} units. At the start of training these are Gaussian units of variance 1, whose scale is "
+        "`weight_std(..., hidden='gaussian')`; `initialize` takes them with a scheme of fixed scale, such as "
+        "`scheme='xavier'`."
     )
 
 

@@ -139,7 +139,7 @@ class ReLUTheory(UnitTheory):
         if argument == "visible":
             raise ValueError(
                 "`visible` must be spin, bit, Gaussian or categorical units for the theory, got relu units. "
-                'Exchange the layers, or take a scheme of fixed scale, such as `scheme="xavier"`.'
+                "Exchange the layers, or take a scheme of fixed scale, such as `scheme='xavier'`."
             )
         return cls(unit)
 
