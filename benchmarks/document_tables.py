@@ -414,6 +414,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "temperatures": temperatures,
     "silent-failure": lambda: learning_tables.silent_failure(record("silent_failure")),
     "centring": lambda: learning_tables.centring(record("learning_digits")),
+    "centred-start": lambda: learning_tables.centred_start(record("learning_digits")),
     "penalties": lambda: learning_tables.penalties(record("learning_digits")),
     "mirrored-mnist": lambda: learning_tables.mirrored(record("mirrored_chains")),
     "schemes": schemes,

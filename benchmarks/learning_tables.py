@@ -8,6 +8,7 @@ from paramagnet.sweeps.text_tables import pipe_table
 
 _STARTS = {"paper": "no biases", "data": "biases of the data"}
 _WAYS = {"constant": "constant rate, no guard", "guarded": "constant rate, guard", "default": "defaults"}
+_SEPARATE = ("plain", "plain, centred start", "centred")
 _MIRRORED = ("persistent chains", "1000 Gibbs sweeps", "200 rounds of tempering")
 
 
@@ -39,6 +40,16 @@ def centring(results: Any) -> str:
         for name, found in results["compare_centring"].items()
     ]
     return _table(["held out, 64 x 12, exact gradients", "plain", "centred", "gain"], rows)
+
+
+def centred_start(results: Any) -> str:
+    """Plain learning from two starts, and centred learning."""
+    rows = [
+        [f"{name}, hidden bit, c = -1", *(_value(found[way]) for way in _SEPARATE)]
+        for name, found in results["separate_start"].items()
+    ]
+    head = ["held out, 64 x 12, rate 0.001", "plain", "plain, from the centred start", "centred"]
+    return _table(head, rows)
 
 
 def penalties(results: Any) -> str:
