@@ -217,7 +217,7 @@ def refine(
         jump |= collapsed & ~close & ~done & (np.abs(g) > 1e-4)
         x = x + change
         done |= close | collapsed
-        if done.all():
+        if np.count_nonzero(done) == done.size:
             break
         if two_phases:
             failures = np.where(inside | done, 0, failures + 1)
@@ -225,7 +225,7 @@ def refine(
                 crossing[k] = _phase_crossing(ensemble.select([k]), low[k], high[k])
                 x[k] = crossing[k] if np.isfinite(crossing[k]) else x[k]
     value = motion.value[:, 1]
-    if jump.any():  # if the jump lies at an end of the bracket, g does not change sign there
+    if np.count_nonzero(jump):  # if the jump lies at an end of the bracket, g does not change sign there
         value = np.where(jump & ((low == peak.low) | (high == peak.high)), np.nan, value)
     return x, value, curvature, solution, change / delta, jump
 

@@ -90,12 +90,12 @@ def gaussian_rule(centre: FloatArray, slope: FloatArray, *, coarseness: float = 
     from where the log-odds cross zero: the range is extended that far. ``coarseness`` multiplies the
     step.
     """
-    steepest = float(slope.max())
+    steepest = _largest(slope)
     if steepest > _STEEP:
         return _gathered_rule(centre, slope, _table(_width_class(steepest), coarseness))
     extension = np.minimum(2.0 * slope, np.abs(centre) / (slope + 1e-300))
-    left = ceil(REACH + (extension * (centre > 0.0)).max())
-    right = ceil(REACH + (extension * (centre < 0.0)).max())
+    left = ceil(REACH + _largest(extension * (centre > 0.0)))
+    right = ceil(REACH + _largest(extension * (centre < 0.0)))
     return _trapezoid(-left, right, ceil((left + right) / _step(steepest, coarseness)))
 
 
@@ -103,10 +103,15 @@ def even_gaussian_rule(slope: FloatArray, *, coarseness: float = 1.0) -> Gaussia
     """The rule for even functions of the log-odds ``slope z``: that of `gaussian_rule`, folded onto ``z >=
     0``.
     """
-    steepest = float(slope.max())
+    steepest = _largest(slope)
     if steepest > _STEEP:
         return _folded_table(_width_class(steepest), coarseness)
     return _folded_trapezoid(ceil(REACH / _step(steepest, coarseness)))
+
+
+def _largest(values: FloatArray) -> float:
+    """The largest value, in half the time of ``values.max()`` for arrays of a few numbers."""
+    return float(np.maximum.reduce(values, axis=None))
 
 
 def _step(slope: float, coarseness: float) -> float:

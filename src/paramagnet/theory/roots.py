@@ -31,10 +31,10 @@ def find_root(
     (``linear``), they are taken in ``x``, in which ``phi`` is a straight line near the transition. Elements
     in ``skip`` keep their start; the others end with the step that follows ``|phi| <= tolerance``.
     """
-    low, high = np.full_like(start, _TINY), np.full_like(start, upper)
+    low, high = np.full(start.shape, _TINY), np.broadcast_to(upper, start.shape)
     x = np.clip(start, _TINY, upper)
     done = skip.copy()
-    linear_somewhere = bool(linear.any())
+    linear_somewhere = np.count_nonzero(linear) > 0
     for _ in range(_MAX_ITERATIONS):
         value, slope = evaluate(x)
         value = np.maximum(value, _TINY)
@@ -50,7 +50,7 @@ def find_root(
         middle = np.maximum(np.sqrt(np.maximum(low, 1e-6 * high) * high), _TINY)  # the product may underflow
         x = np.where(done, x, np.where(inside, newton, middle))
         done |= (np.abs(phi) <= tolerance) | (high - low <= 2e-16 * high)
-        if done.all():
+        if np.count_nonzero(done) == done.size:
             break
     return x
 

@@ -142,7 +142,7 @@ def solve_loop(
     x, y = source
     determinant = a * d - b * c
     first, second = d * x - b * y, a * y - c * x
-    if np.all(determinant):
+    if np.count_nonzero(determinant) == determinant.size:
         return first / determinant, second / determinant
     # 0/0 stays 0; any other value diverges at the transition.
     ones = np.ones_like(determinant)
@@ -189,9 +189,10 @@ def overlap_answer(state: State, slope_h: Array) -> Array:
 
 
 def _choose(where: Array, first: tuple[Array, Array], second: tuple[Array, Array]) -> tuple[Array, Array]:
-    if where.all():
+    n_chosen = np.count_nonzero(where)
+    if n_chosen == np.size(where):
         return first
-    if not where.any():
+    if not n_chosen:
         return second
     return np.where(where, first[0], second[0]), np.where(where, first[1], second[1])
 
