@@ -423,3 +423,22 @@ def test_gaussian_features_of_many_columns(bits, gradient):
         warnings.simplefilter("ignore", RuntimeWarning)
         assert np.isfinite(model.score(wide))
     assert model.score_error_ > 0.0
+
+
+@pytest.mark.parametrize("recipe", ["recommended", "paper"])
+@pytest.mark.parametrize(
+    ("hidden", "width", "bias"), [("relu", 1, 0.0), ("categorical(3)", 3, 0.0), ("bit", 1, -2.5)]
+)
+def test_hidden_units_of_other_types(hidden, width, bias, recipe):
+    """Only hidden bits begin with sparse biases; features of labels are the probabilities of their states."""
+    data = np.random.default_rng(0).integers(2, size=(40, 5)).astype(float)
+    options = {"hidden": hidden, "recipe": recipe, "visible_bias": 0.0, "random_state": 0}
+    found = RBMTransformer(6, n_iter=1, learning_rate=1e-9, centred=False, **options).fit(data)
+    assert np.allclose(found.rbm_.hidden_bias, bias, rtol=0.0, atol=1e-6)
+    assert found.transform(data).shape == (40, 6 * width)
+    assert len(found.get_feature_names_out()) == 6 * width
+
+
+def test_the_transformer_refuses_drelu_units():
+    with pytest.raises(ValueError, match="got drelu units"):
+        RBMTransformer(3, hidden="drelu", random_state=0).fit(np.eye(4))

@@ -59,9 +59,10 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     recipe : str, default "recommended"
         What to do about all that is None: "recommended", or "paper" for the start and the learning of [Y25].
     hidden : str, default "bit"
-        Type of the hidden units, "bit" or "spin"; the visible ones are spins inside, whatever the data.
+        Type of the hidden units, "bit" or "spin", also "relu" or "categorical(q)"; the visible ones are spins
+        inside, whatever the data.
     hidden_bias : float, optional
-        Initial bias of the hidden units. None is 0 for spins and -2.5 for bits, which was better than 0 on
+        Initial bias of the hidden units. None is -2.5 for bits and else 0. For bits -2.5 was better than 0 on
         the two larger data sets of [Y25]; negative biases make the features sparse.
     visible_bias : float or str, optional
         Initial bias of the visible units: one number, or "data" for the biases that give the features their
@@ -243,7 +244,9 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> RBM:
         hidden_bias = self.hidden_bias
         if hidden_bias is None:
-            hidden_bias = 0.0 if as_unit(self.hidden, "hidden").symmetric else SPARSE_BIAS
+            unit = as_unit(self.hidden, "hidden")
+            sparse = unit.width == 1 and unit.values is not None and not unit.symmetric
+            hidden_bias = SPARSE_BIAS if sparse else 0.0
         bias = recipe.visible_bias if self.visible_bias is None else self.visible_bias
         centred = as_centring(recipe.centred if self.centred is None else self.centred) is not None
         return initialize(
@@ -286,7 +289,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             start, guard = take_over(start, states, rng=rng, **options), False
         result = train(start, states, epochs=epochs, evaluate=(), rng=rng, guard=guard, **options)
         self._state, self.rbm_ = result.state, result.rbm
-        self._n_features_out = result.rbm.n_hidden
+        self._n_features_out = result.rbm.hidden_bias.size
         self._means: FloatArray = np.average(states, axis=0, weights=weights)
         self._log_partition: Estimate | None = None
 
