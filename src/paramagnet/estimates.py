@@ -97,7 +97,12 @@ class Estimate:
         return self.n_effective >= FEWEST_EFFECTIVE and math.isfinite(self.error)
 
     def __repr__(self) -> str:
-        return self._flagged(self._text("") if self.n_points else f"{self.value:.10g} +- {self.error:.2g}")
+        if self.n_points:
+            return self._flagged(self._text(""))
+        if not (self.error > 0.0 and math.isfinite(self.error)):
+            return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
+        spec = f".{decimals_of(self.error)}f"
+        return self._flagged(f"{self.value:{spec}} +- {_show_error(self.error, spec)}")
 
     def __format__(self, spec: str) -> str:
         """Value and errors in the same format, as in ``f"{estimate:.3f}"``."""

@@ -70,10 +70,22 @@ def test_a_line_with_a_command_is_left_whole():
     assert all(len(line) <= 40 for line in wrap(error, 40).split("\n"))
 
 
-def test_files_and_pipes_get_whole_lines(capsys):
+def test_files_and_pipes_get_whole_lines(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
     say(LONG)
     say(LONG, err=True)
     assert capsys.readouterr() == (LONG + "\n", LONG + "\n")
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120])
+def test_a_pipe_is_as_wide_as_columns_says(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    say(LONG)
+    assert capsys.readouterr().out == wrap(LONG, columns) + "\n"
+    assert console.table_console().width == console.screen_width() == columns
+    monkeypatch.delenv("COLUMNS")
+    assert console.screen_width() is None
+    assert console.table_console().width == console._PIPED_WIDTH
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("5", None), ("", None), ("many", None)])

@@ -207,7 +207,7 @@ def test_force_goes_ahead(monkeypatch):
 def test_an_estimate_is_a_number_with_an_error():
     estimate = Estimate(-9.61, 0.02, 150.0)
     assert float(estimate) == -9.61
-    assert repr(estimate) == "-9.61 +- 0.02"
+    assert repr(estimate) == "-9.610 +- 0.020"
     rbm = draw_machine(3, 3)
     data = draw_data(rbm, 4)
     log_z = log_partition(rbm)

@@ -249,6 +249,9 @@ def test_collapsed_weights_are_not_trusted():
     assert f"{one:.1f}" == "3.0 +- inf (do not trust: 1 effective samples)"
     assert repr(Estimate(1.0)) == f"{Estimate(1.0)}" == "1 +- 0"
     assert f"{Estimate(-2.5, 0.25, 60.0):.2f}" == "-2.50 +- 0.25"
+    assert repr(Estimate(22.15513321, 0.00636)) == "22.1551 +- 0.0064"  # as many digits as the error allows
+    assert repr(Estimate(22.15513321, 3e-9)) == "22.155133 +- 3e-09"
+    assert repr(Estimate(-1234.56, 31.4)) == "-1235 +- 31"
     assert Estimate(1.0).trusted
 
 

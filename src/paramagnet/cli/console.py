@@ -30,8 +30,10 @@ _COMMAND = re.compile(r"([\w ]+: )?paramagnet [a-z]")  # a line with a command
 
 
 def say(message: str, *, err: bool = False) -> None:
-    """Print a message, on a terminal wrapped between words; in a file or a pipe its lines stay whole."""
-    width = _terminal_width(sys.stderr if err else sys.stdout)
+    """Print a message, wrapped between words to the width of the terminal, or to COLUMNS; in a file or a pipe
+    without such a wish its lines stay whole.
+    """
+    width = _wanted_width(sys.stderr if err else sys.stdout)
     typer.echo(message if width is None else wrap(message, width), err=err)
 
 
@@ -72,17 +74,24 @@ def _terminal_width(stream: IO[str]) -> int | None:
     return columns if columns >= _NARROWEST else None
 
 
+def _wanted_width(stream: IO[str]) -> int | None:
+    """What the variable COLUMNS says, else the columns of the terminal; None in a file or a pipe."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said) >= _NARROWEST:
+        return int(said)
+    return _terminal_width(stream)
+
+
 def screen_width() -> int | None:
-    """The columns of the terminal that the output goes to; None if it goes to a file or a pipe."""
-    return _terminal_width(sys.stdout)
+    """The columns that the output may take; None if that is not limited, in a file or a pipe."""
+    return _wanted_width(sys.stdout)
 
 
 def table_console() -> Console:
-    """A console as wide as the terminal; in a file or a pipe as wide as the tables, not rich's 80 columns."""
+    """A console of that width; in a file or a pipe as wide as the tables, not rich's 80 columns."""
     from rich.console import Console
 
-    console = Console()
-    return console if console.is_terminal else Console(width=max(console.width, _PIPED_WIDTH))
+    return Console(width=_wanted_width(sys.stdout) or _PIPED_WIDTH)
 
 
 @contextmanager
