@@ -1,5 +1,6 @@
 """Messages on a terminal of 80 columns: broken between words, with commands and paths left whole."""
 
+import inspect
 import re
 import sys
 from itertools import pairwise
@@ -9,7 +10,8 @@ import pytest
 
 from paramagnet.cli import console
 from paramagnet.cli.console import say, wrap
-from paramagnet.cli.flags import name_flags
+from paramagnet.cli.flags import _PYTHON, name_flags
+from paramagnet.learning import ending
 from terminals import on_terminal
 
 LONG = (
@@ -149,3 +151,17 @@ def test_tables_on_80_columns_lose_no_number(tmp_path):
     assert "\u2026" not in text
     for words in ("layer-correlation", "scikit-learn", "0.0423", "100.0 %", "weakly"):
         assert words in text
+
+
+def test_notes_of_training_speak_of_flags():
+    """The texts that are replaced are those of the library, and nothing of Python is left."""
+    source = inspect.getsource(ending)
+    assert all(words in source for words in _PYTHON)
+    note = (
+        "but had -1.00 at update 3; `TrainResult.best` is that one. A falling learning rate "
+        "(`Adam('linear')`), or `early_stopping=EarlyStopping()` avoid this."
+    )
+    assert name_flags(note, {}) == (
+        "but had -1.00 at update 3. A falling learning rate (`--schedule linear`), or `--early-stopping 5` "
+        "avoid this."
+    )

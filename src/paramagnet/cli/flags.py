@@ -26,6 +26,12 @@ _OPTIONS = {
     "b": "visible_bias",
     "c": "hidden_bias",
 }
+# Words of notes at the end of training that only Python has, and what a command has in their place.
+_PYTHON = {
+    "; `TrainResult.best` is that one": "",
+    "`Adam('linear')`": "`--schedule linear`",
+    "`early_stopping=EarlyStopping()`": "`--early-stopping 5`",
+}
 _NAME = re.compile(r"`([a-z_][a-z0-9_]*)(=True|=False|='[^`]*'|=\d+)?`")
 _QUOTE = "'"
 # The remedy for a doubtful header of a .csv in commands that have no flag for it.
@@ -97,6 +103,8 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
 
     An argument that is no option of the command, by its own name or another, stays as it is.
     """
+    for words, instead in _PYTHON.items():
+        message = message.replace(words, instead)
 
     def replace(match: re.Match[str]) -> str:
         name, value = match[1], match[2]
