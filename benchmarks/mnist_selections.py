@@ -6,10 +6,10 @@ The records are of the start from beta_max with spins, each on another selection
 value is one draw more, if its selection is like ours. It is explained by the selection where it lies within
 the 95 % prediction interval of ours: with ``n`` values of mean ``m`` and standard deviation ``s`` these are
 ``t s sqrt(1 + 1/n)`` on either side of ``m``, where ``t`` is Student's quantile of ``n - 1`` degrees of
-freedom. ``s`` contains the scatter of single trials as well, which the paper's mean over 30 trials has not,
-so the interval is too wide rather than too narrow. Two numbers stand beside it: what the selection itself
-adds to the scatter of trials that the paper prints, and in how many standard errors our mean would be off if
-the selection made no difference.
+freedom. ``s`` contains the scatter that chains cause, which the paper's mean over 30 trials has not; it lacks
+that of the initial weights, which all our runs share and the paper averages over. Beside it stand what the
+selection adds to the scatter of trials that the paper prints, and by how many standard errors our mean is off
+if the selection makes no difference: more if trials scatter by their chains, fewer if by their weights.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ FEWEST = 3  # an interval from two values is 18 standard deviations wide on eith
 class Level:
     """The paper's value after an epoch beside ours, one per selection.
 
-    ``again`` is our run of Table 8: the images and the initial weights of the first selection, learned with
-    other random numbers of the chains. None where it was not run.
+    ``again`` is our run of Table 8: the images, initial weights and seed of the first selection, learned with
+    earlier kernels. None where it was not run.
     """
 
     epoch: int
@@ -72,9 +72,15 @@ class Level:
         return math.sqrt(max(0.0, self.std**2 - self.paper_std**2))
 
     @property
-    def error(self) -> float:
-        """The standard error of the mean minus the paper's value if the selection made no difference."""
-        return self.paper_std * math.sqrt(1.0 / len(self.ours) + 1.0 / PAPER_TRIALS)
+    def errors(self) -> tuple[float, float]:
+        """Standard errors of our mean minus the paper's value if the selection makes no difference.
+
+        The first where the scatter of trials is due to their chains, and averages out over our runs; the
+        second where it is due to the weights, which our runs share.
+        """
+        own = (1.0 / len(self.ours), 1.0)
+        first, second = (self.paper_std * math.sqrt(part + 1.0 / PAPER_TRIALS) for part in own)
+        return first, second
 
 
 def read_levels(records: Sequence[RunRecord]) -> list[Level]:
@@ -113,12 +119,15 @@ def describe_levels(levels: Sequence[Level]) -> str:
         )
     gaps = [level.mean - level.paper for level in levels]
     outside = [f"{level.epoch}" for level in levels if not level.explained]
+    share = listed([f"{abs(gap) / level.reach:.2f}" for gap, level in zip(gaps, levels, strict=True)])
     verdict = (
-        "The paper's values are all within the 95 % prediction interval for one more selection, so the "
-        "selection, with the scatter of single trials, can explain the difference."
+        "The paper's values are all within the 95 % prediction interval for one more selection, at "
+        f"{share} of its half width, so the selection, with the scatter of single trials, can explain the "
+        "difference."
         if not outside
-        else "The paper's value is outside the 95 % prediction interval for one more selection after "
-        f"{listed(outside)} epochs, so the selection does not explain the difference there."
+        else f"The paper's values are at {share} of the half width of the 95 % prediction interval for one "
+        f"more selection, outside it after {listed(outside)} epochs, so the selection does not explain the "
+        "difference there."
     )
     epochs = listed([f"{level.epoch}" for level in levels])
     words = (
@@ -131,9 +140,9 @@ def describe_levels(levels: Sequence[Level]) -> str:
     again = [level.again - level.ours[0] for level in levels if level.again is not None]
     if len(again) == len(levels):
         words += (
-            " The run of Table 8 learned the first selection from the same weights, with other random "
-            f"numbers of the chains; it is {listed([f'{gap:+.1f}' for gap in again])} nats from the first "
-            "of these."
+            " The run of Table 8 is the first of these again, with the same images, initial weights and seed "
+            "but by the earlier kernels, which sum in another order; it is "
+            f"{listed([f'{gap:+.1f}' for gap in again])} nats from it."
         )
     return words
 
@@ -142,7 +151,10 @@ def _against_trials(levels: Sequence[Level], gaps: Sequence[float]) -> str:
     """What is left for the selection when trials scatter as the paper's do, and what is left without it."""
     own = [f"{level.own_std:.1f}" for level in levels]
     trials = [f"{level.paper_std:.1f}" for level in levels]
-    sizes = listed([f"{abs(gap) / level.error:.1f}" for gap, level in zip(gaps, levels, strict=True)])
+    most, least = (
+        listed([f"{abs(gap) / level.errors[i]:.1f}" for gap, level in zip(gaps, levels, strict=True)])
+        for i in (0, 1)
+    )
     left = (
         "so nothing of it is seen to come from the selection"
         if all(level.std <= level.paper_std for level in levels)
@@ -150,9 +162,10 @@ def _against_trials(levels: Sequence[Level], gaps: Sequence[float]) -> str:
     )
     words = (
         f"Trials on one selection have a standard deviation of {listed(trials)} in the paper, {left}. If the "
-        f"selection made no difference, our mean would be off by {sizes} standard errors."
+        f"selection makes no difference, our mean is off by {most} standard errors where trials scatter by "
+        f"their chains, and by {least} where they scatter by their initial weights, which our runs share."
     )
-    far = any(abs(gap) > 2.0 * level.error for gap, level in zip(gaps, levels, strict=True))
+    far = any(abs(gap) > 2.0 * level.errors[0] for gap, level in zip(gaps, levels, strict=True))
     if far and all(level.explained for level in levels):
         words += " So these runs do not decide between a selection that matters and another cause."
     return words

@@ -17,6 +17,7 @@ from paramagnet.reproduction.annealing_check import FILE, load_checks, save_chec
 from paramagnet.reproduction.paper import read_log_likelihoods
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.reproduction.paper_tables import paper_cells
+from paramagnet.reproduction.wording import kernels_of
 from paramagnet.sweeps.groups import BETA_MAX, group_runs, paired_difference, setting_of, values_at
 from paramagnet.sweeps.seeds import data_seed, weight_seed
 from paramagnet.sweeps.store import Store, read_results
@@ -194,6 +195,8 @@ MOVES = [
     ("other_weights", {"sweep": "ulc_spin", "scheme": "he"}, "log_likelihood", -9.0),
     ("other_weights", {"sweep": "ulc_bit", "scheme": "he", "c": -5.0}, "log_likelihood", 1.0),
     ("other_weights", {"sweep": "ulc_bit", "scheme": "hinton"}, "log_likelihood", -9.0),
+    ("selections", {"sweep": "mnist_points", "trial": 0}, "log_likelihood", 1.0),
+    ("selections", {"sweep": "mnist_spin", "gain": 1.0}, "log_likelihood", 1.0),
     ("table_9", {"sweep": "mnist_bit", "gain": 1.0, "c": -5.0}, "log_likelihood", -3.0),
     ("table_9", {"sweep": "mnist_bit", "gain": 4.0, "c": 0.0}, "log_likelihood", -9.0),
 ]
@@ -373,6 +376,16 @@ def test_what_differences_says_by_hand_is_in_its_tables(facts, benchmarks):
     assert (
         "In Table 7 ours are ahead of the paper's at c = -5 from small weights, here they are behind" in text
     )
+
+
+def test_the_kernels_of_mnist_are_those_that_differences_names(records):
+    def used(sweep, c):
+        return {kernels_of(r) for r in records if (r.sweep, r.c) == (sweep, c)}
+
+    assert used("mnist_bit", -5.0) == used("mnist_points", 0.0) == {"int16"}
+    assert used("mnist_bit", 0.0) == used("mnist_spin", 0.0) == {"earlier"}
+    text = " ".join((ROOT / "docs" / "differences.md").read_text(encoding="utf-8").split())
+    assert "All runs at c = -5 and all selections of images above were made with the int16 kernels" in text
 
 
 def test_the_row_on_the_accuracy_of_mais_is_that_of_the_checks():

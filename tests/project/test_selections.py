@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from paramagnet.reproduction.paper_specs import find_spec
-from paramagnet.sweeps.seeds import data_seed, weight_seed
+from paramagnet.sweeps.seeds import data_seed, learning_seed, weight_seed
 from paramagnet.sweeps.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +58,7 @@ def test_the_sweep_is_table_8_on_other_selections():
     assert data_seed(runs[0]) is None  # the selection of the tables
     first = next(run for run in table.runs(trials=1) if run.gain == 1.0)
     assert {weight_seed(run) for run in runs} == {weight_seed(first)}
+    assert [learning_seed(run) == learning_seed(first) for run in runs] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,10 @@ def test_a_spread_as_large_as_the_gap_explains_it_and_a_small_one_does_not(selec
     assert "can explain the difference" in selections.describe_levels(wide)
     text = selections.describe_levels(narrow)
     assert "does not explain the difference there" in text
-    assert "after 40, 80 and 100 epochs, so" in text
+    assert "outside it after 40, 80 and 100 epochs, so" in text
+    reach = 3.182446 * math.sqrt(0.02 / 3.0 * 1.25)
+    share = f"{1.8 / reach:.2f}"
+    assert f"at {share}, {share} and {share} of the half width" in text
     assert "-1.8, -1.8 and -1.8 nats" in text
 
 
@@ -96,7 +100,9 @@ def test_scatter_of_trials_is_taken_off_by_hand(selections):
     level = selections.Level(40, -132.0, 1.2, (-134.0, -130.0, -133.0, -135.0))
     assert level.std == pytest.approx(math.sqrt(14.0 / 3.0))
     assert level.own_std == pytest.approx(math.sqrt(14.0 / 3.0 - 1.44))
-    assert level.error == pytest.approx(1.2 * math.sqrt(1.0 / 4.0 + 1.0 / 30.0))
+    by_chains, by_weights = level.errors
+    assert by_chains == pytest.approx(1.2 * math.sqrt(1.0 / 4.0 + 1.0 / 30.0))
+    assert by_weights == pytest.approx(1.2 * math.sqrt(1.0 + 1.0 / 30.0))
     assert selections.Level(40, -132.0, 2.2, level.ours).own_std == 0.0
 
 
@@ -111,7 +117,8 @@ def test_words_on_the_scatter_of_trials_follow_planted_levels(selections):
     undecided = words(-3.0, -1.5, -2.5, -3.5)
     assert "can explain the difference" in undecided
     assert "do not decide between a selection that matters and another cause" in undecided
-    assert "5.2, 3.2 and 2.9 standard errors" in undecided
+    assert "5.2, 3.2 and 2.9 standard errors where trials scatter by their chains" in undecided
+    assert "by 2.7, 1.7 and 1.5 where they scatter by their initial weights" in undecided
 
 
 def test_our_run_of_table_8_stands_beside_the_first_selection(selections):
@@ -119,7 +126,8 @@ def test_our_run_of_table_8_stands_beside_the_first_selection(selections):
     table = replace(records[0], sweep="mnist_spin", log_likelihood=(-540.0, *PRINTED.values()))
     other = replace(table, gain=2.0, log_likelihood=(-540.0, -1.0, -1.0, -1.0))
     text = selections.describe_levels(selections.read_levels([*records, other, table]))
-    assert "it is +3.0, +3.0 and +3.0 nats from the first of these" in text
+    assert "the same images, initial weights and seed" in text
+    assert "it is +3.0, +3.0 and +3.0 nats from it" in text
     assert "Table 8" not in selections.describe_levels(selections.read_levels(records))
 
 

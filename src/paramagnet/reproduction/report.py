@@ -122,7 +122,8 @@ def make_report(
         "Dataset-free initial weights of restricted Boltzmann machines: a reproduction",
         f"{_extent(verdicts)} of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization on "
         "Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again with "
-        "paramagnet. Made from records by `paramagnet report`.",
+        "paramagnet: a page for readers who ask whether the paper's results hold. It is made from records by "
+        "`paramagnet report`.",
         tuple(sections),
     )
 
