@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import string
 from pathlib import Path
 
 import numpy as np
@@ -288,3 +289,11 @@ def test_splice_sites_and_binding_sites():
     assert found.sequences[0] == "CAGGUGAGU"
     sites = read_alignment(SEQUENCES / "crp_sites.fa")
     assert (sites.n_sequences, sites.n_sites, sites.alphabet) == (358, 26, "ACGT")
+
+
+def test_every_small_letter_marks_an_insertion(tmp_path):
+    path = tmp_path / "insertions.fa"
+    for letter in string.ascii_lowercase:
+        path.write_text(f">a\nA{letter}C\n>b\nA-D\n")
+        family = pm.data.read_alignment(path, alphabet="protein")
+        assert list(family.sequences) == ["AC", "AD"], letter
