@@ -67,6 +67,10 @@ def mirrored(results: Any) -> str:
     for name, found in results.items():
         shares = [found["mirrored"][kind] for kind in _MIRRORED]
         cells = [f"{100 * share['share']:.0f} ({100 * share['error']:.0f})" for share in shares]
-        rows.append([name, *cells, f"{found['log_likelihood']:.0f}", str(found["idle_hidden"])])
+        likelihood = f"{found['log_likelihood']:.0f}"
+        if "held_out" in found:  # the three runs without biases were made before it was measured
+            likelihood += f", held out {found['held_out']:.0f}"
+        name = name.replace("as usual", "biases of the data, default rate")
+        rows.append([name, *cells, likelihood, str(found["idle_hidden"])])
     head = ["training", *(f"{kind}, %" for kind in _MIRRORED), "log-likelihood", "idle units of 500"]
     return _table(head, rows)

@@ -14,8 +14,9 @@ larger of two estimates, from uniform states and from the data's means (1000 cha
 temperatures). Its samples are judged, too: the persistent chains of the run, chains from random states after
 1000 Gibbs sweeps, and 200 chains after 200 rounds of tempering along the path "weights" from the data's
 means. A chain is mirrored if its overlap with the mean image is negative; the share of images for which this
-holds is subtracted (`Overlaps.share`). The settings of all runs were fixed before the first of them. Takes
-about ten minutes of processor time. Data: PARAMAGNET_DATA.
+holds is subtracted (`Overlaps.share`). The settings of the last two runs were committed before they were
+made. The record of the first three is older: it has no held-out images, and ln Z is from uniform states
+alone. Takes about six minutes of processor time. Data: PARAMAGNET_DATA.
 """
 
 from __future__ import annotations
