@@ -184,7 +184,8 @@ def check_edge(
     """`simulate_overlap` at three gains below the edge: at 0.1, 0.25 and 0.5 of that of the edge."""
     n, m = as_count(n_visible, "n_visible"), as_count(n_hidden, "n_hidden")
     units = {name: options[name] for name in ("visible", "hidden") if name in options}
-    biases = {"b": options.get("visible_bias") or 0.0, "c": options.get("hidden_bias", 0.0)}
+    bias = options.get("visible_bias")
+    biases = {"b": 0.0 if bias is None else bias, "c": options.get("hidden_bias", 0.0)}
     top = stability_edge(m / n, **units, **biases).gain
     found = []
     for i, fraction in enumerate(_CHECKED_GAINS):
