@@ -44,8 +44,8 @@ def make_page(result: StageResult) -> str:
     number = stage.name.removeprefix("stage")
     parts = [
         f"# The study of recipes, stage {number}",
-        "For readers who want to know which start, gradient, factor on the hidden biases, optimizer, "
-        f"learning rate and schedule give the best machine, and how far the study is. The plan is "
+        "This page is for readers who want to know which start, gradient, factor on the hidden biases, "
+        "optimizer, learning rate and schedule give the best machine, and how far the study is. The plan is "
         f"`studies/recipe/{stage.name}.toml`, fixed before its runs; this page is made from the records by "
         f"`python -m studies.recipe.report {stage.name}`.",
         "## How much there is",

@@ -76,8 +76,8 @@ def write_study(contests: Sequence[Contest], page: Path, *, figures: bool = True
     )
     parts = [
         "# Does it win? All cells",
-        "Every start of [the study](does_it_win.md) at every epoch. Made from the records by "
-        "`python -m studies.starts.refresh`.",
+        "This page is for readers who look up a number behind [the study](does_it_win.md): every start at "
+        "every epoch. It is made from the records by `python -m studies.starts.refresh`.",
     ]
     for sheet in all_sheets(contests):
         parts += [f"## {escape_markdown(sheet.title)}", to_markdown(sheet).rstrip()]
