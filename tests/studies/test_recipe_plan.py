@@ -69,7 +69,7 @@ def test_unknown_kind_is_refused() -> None:
 
 def test_stage_1_has_every_rule_with_every_rate() -> None:
     stage = read_stage("stage1")
-    assert len(stage.rules) == len(set(stage.rules)) == 25 * 2 * (4 + 3)
+    assert len(stage.rules) == len(set(stage.rules)) == 25 * 2 * (5 + 3)
     assert [setting.name for setting in stage.settings] == [
         "toy_spin", "toy_sparse", "drybean_spin", "drybean_bit", "digits_spin", "digits_sparse",
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def test_stage_1_has_every_rule_with_every_rate() -> None:
     assert {dict(run.learning.options)["end"] for run in falling} == {0.02}
     assert {dict(run.learning.options)["n_updates"] for run in falling} == {200}  # one batch an epoch
     rates = {run.learning.learning_rate for rule, run in runs.items() if rule.optimizer == "adam"}
-    assert sorted(rates) == pytest.approx([0.01, 0.031623, 0.1, 0.31623])
+    assert sorted(rates) == pytest.approx([0.01, 0.031623, 0.1, 0.31623, 1.0])
     by_factor = {rule.factor: dict(run.learning.options)["factor"] for rule, run in runs.items()}
     assert by_factor == {"1": 1.0, "sqrt n": pytest.approx(20**0.5), "sum": 1.0, "n": 20.0}
     assert len({rule.family for rule in stage.rules}) == 100
