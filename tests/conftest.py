@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import numpy as np
 
 from paramagnet.rbm import RBM
+
+# pytest imports readline, which may put the size of the terminal into the environment of the process, behind
+# the back of os.environ. Commands that tests start would inherit it, and wrap their messages.
+for _name in ("COLUMNS", "LINES"):
+    if _name not in os.environ:
+        os.unsetenv(_name)
 
 
 def draw_machine(n_visible=5, n_hidden=3, visible="spin", hidden="bit", seed=0, scale=0.5):

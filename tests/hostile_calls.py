@@ -306,10 +306,11 @@ def data_calls(folder: Path) -> Iterator[Call]:
     binarizer.save(saved)
     yield Call("Binarizer.save", binarizer.save, {"path": ("path", folder / "new.json")})
     yield Call("Binarizer.load", pm.data.Binarizer.load, {"path": ("path", saved)})
-    source = {"source": ("table", text), "header": ("flag?", None), "decimal": ("choice", ".")}
-    yield Call("describe_columns", pm.data.describe_columns, source, {"source": ("path",)})
+    source = {"source": ("table", text), "header": ("flag?", None)}
+    described = {**source, "decimal": ("choice", ".")}
+    yield Call("describe_columns", pm.data.describe_columns, described, {"source": ("path",)})
     columns = {
-        **source, "columns": ("column?", None), "drop": ("column?", None), "label": ("label", None),
+        **described, "columns": ("column?", None), "drop": ("column?", None), "label": ("label", None),
         "missing": ("choice", "error"), "numbers": ("real", "otsu"), "units": ("unit?", None),
         "most_categories": ("count", 20),
     }  # fmt: skip

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import near_names
+from paramagnet._checks import as_choice, near_names
 from paramagnet.data.arff import open_arff
 from paramagnet.data.checks import existing_file
 from paramagnet.data.files import file_kind, read_table
@@ -197,9 +197,7 @@ def as_choices(choice: Any, argument: str) -> list[str | int]:
 
 def check_decimal(decimal: Any) -> str:
     """``decimal`` as one of the signs that may stand before decimals."""
-    if decimal not in (POINT, COMMA):
-        raise ValueError(f"`decimal` must be '.' or ',', got {shown(decimal)}.")
-    return str(decimal)
+    return as_choice(decimal, "decimal", (POINT, COMMA))
 
 
 def _is_number(wanted: str | int) -> bool:
