@@ -42,10 +42,19 @@ def run(rbm, visible, n_sweeps, factor=1.0, clamp=None, n_threads=1, layers=None
 
 
 def require_reference(rbm, n_chains, n_sweeps, clamp=None, layers=None):
+    """The chains after every sweep, and those of one call. The ends alone would not do: two chains that use
+    the same random numbers meet again after a wrong draw.
+    """
     visible, layers = start(rbm, n_chains), layers_of(rbm) if layers is None else layers
+    expected, n_changed = visible, 0
+    for sweep in range(3, 3 + n_sweeps):
+        states, _ = run(rbm, expected, 1, clamp=clamp, layers=layers, sweep=sweep)
+        before, expected = expected, reference.run_sweeps(layers, expected, 11, sweep, 1, clamp)
+        assert np.array_equal(states, expected)
+        n_changed += np.sum(before != expected)
     states, counts = run(rbm, visible, n_sweeps, clamp=clamp, layers=layers)
-    expected = reference.run_sweeps(layers, visible, 11, 3, n_sweeps, clamp)
     assert np.array_equal(states, expected)
+    assert clamp is not None or counts[0] == n_changed
     return counts
 
 
@@ -106,15 +115,23 @@ ADVERSARIAL = {
 }  # fmt: skip
 
 
+def adversarial(name, n_visible, n_hidden, visible, hidden):
+    rbm = machine(n_visible, n_hidden, visible, hidden)
+    changed = ADVERSARIAL[name](rbm.weights, rbm.visible_bias, rbm.hidden_bias)
+    return pm.RBM(*changed, visible=visible, hidden=hidden)
+
+
+def largest_sum(tables):
+    """The largest sum of table entries that any states can make in one part."""
+    entries = tables.table.reshape(-1, tables.n_positions, 4, 32).astype(np.int64)
+    return np.abs(entries).max(axis=3).reshape(-1, tables.n_parts, tables.n_in_part, 4).sum(axis=2).max()
+
+
 @needs_avx512
 @pytest.mark.parametrize("name", ADVERSARIAL)
 @pytest.mark.parametrize(("visible", "hidden"), PAIRS[1:3])
 def test_chains_of_adversarial_machines_are_those_of_the_reference(name, visible, hidden):
-    rbm = machine(96, 70, visible, hidden)
-    rbm = pm.RBM(
-        *ADVERSARIAL[name](rbm.weights, rbm.visible_bias, rbm.hidden_bias), visible=visible, hidden=hidden
-    )
-    require_reference(rbm, 96, 10)
+    require_reference(adversarial(name, 96, 70, visible, hidden), 96, 10)
 
 
 @needs_avx512
@@ -123,10 +140,7 @@ def test_sums_at_the_edge_of_int16_do_not_overflow():
     layers = layers_of(machine(310, 9, scale=0.0, bias=0.0))
     weights = np.where(np.arange(310) < 155, 0.01, 0.0100001)[:, None] * np.ones(9)
     layers = make_layers(weights, np.zeros(310), np.zeros(9), pm.SPIN, pm.SPIN)
-    tables = layers[1].tables
-    entries = tables.table.reshape(-1, tables.n_positions, 4, 32).astype(np.int64)
-    largest = np.abs(entries).max(axis=3).reshape(-1, tables.n_parts, tables.n_in_part, 4).sum(axis=2)
-    assert 32600 < largest.max() <= 32767
+    assert 32600 < largest_sum(layers[1].tables) <= 32767
     visible = np.repeat(np.float32([[1.0], [-1.0]]), [40, 40], axis=0) * np.ones((80, 310), np.float32)
     states = visible.copy()
     int16.run_chains(layers, states, (1, 0), 5, 1)
@@ -197,6 +211,35 @@ def test_a_thousand_sweeps_are_those_of_the_reference(kind):
     else:
         rbm = pm.initialize(96, 64, hidden="spin" if "spins" in kind else "bit", rng=0)
     require_reference(rbm, 70, 1000)
+
+
+@needs_avx512
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_a_thousand_sweeps_of_adversarial_machines_are_those_of_the_reference(name):
+    pair = PAIRS[list(ADVERSARIAL).index(name) % len(PAIRS)]
+    require_reference(adversarial(name, 24, 18, *pair), 64, 1000)
+
+
+@needs_avx512
+@pytest.mark.slow
+@pytest.mark.parametrize(("visible", "hidden"), PAIRS)
+def test_a_thousand_sweeps_of_one_unit_by_one_are_those_of_the_reference(visible, hidden):
+    require_reference(machine(1, 1, visible, hidden, scale=2.0), 64, 1000)
+
+
+@needs_avx512
+@pytest.mark.slow
+def test_a_thousand_sweeps_at_the_edge_of_int16_are_those_of_the_reference():
+    """Strong weights of one sign keep most units alike, so that most sums are close to the largest."""
+    weights = np.where(np.arange(24) < 12, 0.12, 0.1200001)[:, None] * np.ones(18)
+    rbm = pm.RBM(weights, np.zeros(24), np.zeros(18), visible="spin", hidden="spin")
+    layers = layers_of(rbm)
+    for layer in layers:
+        assert 32600 < largest_sum(layer.tables) <= 32767
+    states, _ = run(rbm, start(rbm, 64), 1000)
+    assert np.mean(np.abs(states.mean(axis=1)) > 0.9) > 0.5
+    require_reference(rbm, 64, 1000)
 
 
 @needs_avx512
