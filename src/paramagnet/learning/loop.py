@@ -123,8 +123,7 @@ class Loop:
     @property
     def order_of_sums(self) -> str | None:
         """The name of the order in which sampled gradients are summed; None where it never changed."""
-        particles = self.sampled
-        return None if particles is None else name_order_of_sums(self.layout, particles, self.batch_size)
+        return name_order_of_sums(self.gradient, self.layout, self.batch_size, self.engine)
 
     @property
     def means(self) -> FloatArray | None:

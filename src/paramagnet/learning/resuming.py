@@ -16,6 +16,7 @@ from paramagnet.learning.schedule import describe_rate, is_named
 from paramagnet.sampling.devices import KERNELS
 
 SUMS_BEFORE = "lookup-1"  # the order of sums of sampled runs whose checkpoints do not name it
+START = ", start "  # behind it, the order of the sweeps before the first update, where that is another one
 # Settings that are named only where they differ from these.
 DEFAULTS = {"centred": "False", "sample_weight": "None", "l1": "0.0", "l1_group": "0.0", "clip": "None"}
 NO_MATTER = ("n_threads", "force")  # settings that do not change results
@@ -59,10 +60,11 @@ def check_same_run(
     earlier = {"device": KERNELS, "sums": SUMS_BEFORE, **DEFAULTS, **earlier}
     earlier = {"guard": "False", "early_stopping": "None", **earlier}
     now = {**DEFAULTS, **now}
-    if "sums" in now and earlier["device"] == KERNELS and earlier["sums"] != now["sums"]:
+    sums = [settings.get("sums", "").partition(START)[0] for settings in (earlier, now)]
+    if "sums" in now and earlier["device"] == KERNELS and sums[0] != sums[1]:
         warnings.warn(
-            f"The run to go on with was made with another order of sums ({earlier['sums']}, now "
-            f"{now['sums']}). It goes on with the same distribution of chains, but not bit for bit as it "
+            f"The run to go on with was made with another order of sums ({sums[0]}, now "
+            f"{sums[1]}). It goes on with the same distribution of chains, but not bit for bit as it "
             "would have.",
             OrderOfSumsWarning,
             stacklevel=4,

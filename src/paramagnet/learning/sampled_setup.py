@@ -11,7 +11,10 @@ import numpy.typing as npt
 from paramagnet._arrays import as_array
 from paramagnet.layout import Layout
 from paramagnet.learning.gradients.base import Gradient, Particles
-from paramagnet.sampling.int16 import INT16, order_of_sums
+from paramagnet.learning.gradients.contrastive import CD
+from paramagnet.learning.gradients.persistent import PCD
+from paramagnet.learning.resuming import START, SUMS_BEFORE
+from paramagnet.sampling.int16 import INT16, PORTABLE, order_of_sums
 from paramagnet.sampling.layer import SampledLayer, make_layer
 
 ORDER_OF_SUMS = "lookup-3"  # changes whenever the last bits of sampled runs do
@@ -25,8 +28,11 @@ _EMPTY = np.empty(0)
 
 def is_compiled(gradient: Gradient, layout: Layout, engine: object | None) -> bool:
     """Whether updates with this gradient are made here: by our own kernels, with units of two values."""
-    if gradient.particles() is None or engine is not None:
-        return False
+    return gradient.particles() is not None and engine is None and _has_two_values(layout)
+
+
+def _has_two_values(layout: Layout) -> bool:
+    """Whether all units have two values."""
     return all(layer.lists_changes for layer in probe_layers(layout))
 
 
@@ -37,25 +43,53 @@ def has_fused_sweeps(layout: Layout, particles: Particles, batch_size: int) -> b
     n_chains = particles.n_chains or batch_size
     few = particles.n_steps < FUSED_STEPS
     return few and not (
-        n_chains * particles.n_steps >= CHAIN_SWEEPS_IN_INT16 and _sums(layout, particles, n_chains) == INT16
+        n_chains * particles.n_steps >= CHAIN_SWEEPS_IN_INT16
+        and _sums(layout, n_chains, particles.n_steps) == INT16
     )
 
 
-def name_order_of_sums(layout: Layout, particles: Particles, batch_size: int) -> str:
-    """The order in which a run with such chains sums: going on in another order is not bit for bit."""
-    if has_fused_sweeps(layout, particles, batch_size):
-        return ORDER_OF_SUMS
-    return f"{ORDER_OF_SUMS} {_sums(layout, particles, particles.n_chains or batch_size)}"
+def name_order_of_sums(
+    gradient: Gradient, layout: Layout, batch_size: int, engine: object | None
+) -> str | None:
+    """The order in which a run with sampled gradients sums, as its states name it; None where it never
+    changed. Going on in another order of updates is not bit for bit.
+
+    The sweeps that relax chains before the first update can have another order than those of the updates:
+    they are many, and may be in int16 where an update makes too few for it. Then the name says so behind
+    `START`. A state has these sweeps behind it, so that part does not matter to a run that goes on with it.
+    """
+    particles = gradient.particles() or _own_chains(gradient)
+    if particles is None or engine is not None or not _has_two_values(layout):
+        return None
+    n_chains = particles.n_chains or batch_size
+    if gradient.particles() is None:  # averages by `moments`, whose own order is that of version 0.1
+        name, sums = SUMS_BEFORE, _sums(layout, n_chains, particles.n_steps)
+        name += f" {sums}" if sums == INT16 else ""
+    elif has_fused_sweeps(layout, particles, batch_size):
+        name, sums = ORDER_OF_SUMS, PORTABLE
+    else:
+        sums = _sums(layout, n_chains, particles.n_steps)
+        name = f"{ORDER_OF_SUMS} {sums}"
+    n_relax = gradient.n_relax if isinstance(gradient, PCD) else 0
+    at_start = _sums(layout, n_chains, n_relax) if n_relax else sums
+    return name if at_start == sums else f"{name}{START}{at_start}"
 
 
-def _sums(layout: Layout, particles: Particles, n_chains: int) -> str:
+def _own_chains(gradient: Gradient) -> Particles | None:
+    """The chains of a subclass of `PCD` or `CD` with averages of its own, which `run_sweeps` moves."""
+    if isinstance(gradient, PCD):
+        return Particles(gradient.n_chains, gradient.n_steps)
+    return Particles(None, gradient.n_steps) if isinstance(gradient, CD) else None
+
+
+def _sums(layout: Layout, n_chains: int, n_steps: int) -> str:
     """The order of sums of `run_sweeps` with layers of these sizes."""
     shape = layout.n_visible, layout.n_hidden
     weights = np.broadcast_to(np.float32(0.0), shape)
     layers = [
         replace(layer, weights=w) for layer, w in zip(probe_layers(layout), (weights, weights.T), strict=True)
     ]
-    return order_of_sums((layers[0], layers[1]), n_chains, particles.n_steps)
+    return order_of_sums((layers[0], layers[1]), n_chains, n_steps)
 
 
 def compact_points(data: Any, argument: str, layout: Layout) -> npt.NDArray[Any]:
