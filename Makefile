@@ -36,7 +36,7 @@ bench: $(STAMP)
 # Other packages have an environment of their own: nothing here must come to depend on them.
 bench-peers: $(PEERS)/.installed
 	$(PEERS)/bin/python benchmarks/bench_peers.py --json benchmarks/data/peers.json
-	$(PEERS)/bin/python benchmarks/bench_updates.py --json benchmarks/data/updates.json
+	$(PEERS)/bin/python benchmarks/bench_updates.py --former 822aec3 --json benchmarks/data/updates.json
 
 # The likelihood that each package has after a given time (docs/race.md); goes on where it stopped.
 race: $(PEERS)/.installed

@@ -7,9 +7,10 @@ Every rival runs in a process of its own and sleeps while the others have their 
 on spinning for a while after their work, on the cores of whoever comes next. In a turn an update that is not
 timed is followed by as many as take about 60 ms, whose mean counts; the ratios are those of the fastest
 turns, and of the median ones in brackets. ``--threads 0`` stands for the default of each package. The
-updates are those of `everyday_peers.py`: Adam for all, batches of 100 points. rbms and PyTorch are needed:
-`make bench-peers` installs them in an environment of their own. With ``--only`` the rows that were measured
-replace those of FILE, and the others stay.
+updates are those of `everyday_peers.py`: Adam for all but scikit-learn, which has plain ascent alone, and
+batches of 100 points. Centred updates are compared with our own that are not centred ("uncentred"). rbms,
+PyTorch and scikit-learn are needed: `make bench-peers` installs them in an environment of their own. With
+``--only`` the rows that were measured replace those of FILE, and the others stay.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,9 @@ WORKS = [
     *(Work(n, m, 100, 5) for n, m in SIZES[:-1]),
     *(Work(n, m, 1000, 1) for n, m in SIZES[:-1]),
     *(Work(n, m, 100, 40) for n, m in SIZES[:-1]),
+    *(Work(n, m, 1000, 5) for n, m in SIZES[:-1]),
     *(Work(n, m, 1000, 40) for n, m in SIZES[:-1]),
+    *(Work(n, m, 100, 1, centred=True) for n, m in SIZES[1:-1]),
 ]
 
 
@@ -90,10 +94,9 @@ class Side:
 
 def compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, list[float]]:
     """The seconds of an update in every turn of each rival that can make it."""
-    sizes = work.n_visible, work.n_hidden, work.n_chains, work.n_steps
     counts = {}
     for name, side in sides.items():
-        seconds = side.ask(work=sizes)
+        seconds = side.ask(work=astuple(work))
         if seconds is not None:
             counts[name] = max(1, int(SECONDS_PER_TURN / seconds))
     turns: dict[str, list[float]] = {name: [] for name in counts}
@@ -108,7 +111,8 @@ def compare(sides: dict[str, Side], work: Work, rounds: int) -> dict[str, list[f
 
 def keep(path: Path, results: dict[str, Any]) -> None:
     """Write what was measured so far: a table takes many minutes."""
-    write_json(path, results, "paramagnet", "torch", "rbms", "numpy", "numba")
+    packages = "paramagnet", "torch", "rbms", "scikit-learn", "numpy", "numba"
+    write_json(path, results, *packages)
 
 
 def main() -> None:
@@ -119,7 +123,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 0], help="0 is the packages' default")
     parser.add_argument("--only", default="", help="updates whose name holds this")
     parser.add_argument("--former", help="a commit of this repository to compare with as well")
-    parser.add_argument("--rivals", nargs="*", default=["torch in place", "torch.bernoulli", "rbms"])
+    parser.add_argument("--rivals", nargs="*", default=list(RIVALS)[3:])
     parser.add_argument("--json")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -138,7 +142,7 @@ def main() -> None:
             subprocess.run([*git, "add", "--quiet", "--detach", str(former), options.former], check=True)
             stack.callback(subprocess.run, [*git, "remove", "--force", str(former)], check=True)
             trees["former"] = former
-        names = ["paramagnet", *trees, *options.rivals]
+        names = ["paramagnet", "uncentred", *trees, *options.rivals]
         for n_threads in options.threads:
             title = f"{n_threads} thread{'s' if n_threads > 1 else ''}" if n_threads else "default threads"
             sides = {name: Side(name, n_threads, trees.get(name, ROOT)) for name in names}

@@ -1,12 +1,15 @@
 """One update with Adam, as everybody makes it every day: by paramagnet and by others, behind one interface.
 
 Imported by the processes of `bench_updates.py`. All machines have bit units in both layers; batches of 100
-points, drawn without replacement from 6,000; PCD with persistent chains, or CD from the batch.
+points, drawn without replacement from 6,000; PCD with persistent chains, or CD from the batch. scikit-learn
+has no Adam: it takes plain ascent, which is less work, and its updates are PCD-1 with a chain for every point
+of the batch only. Centred updates are compared with those of ours that are not centred.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,10 +25,11 @@ class Work:
     n_hidden: int
     n_chains: int
     n_steps: int
+    centred: bool = False
 
     def __str__(self) -> str:
         kind = f"PCD-{self.n_steps}, {self.n_chains} chains" if self.n_chains else f"CD-{self.n_steps}"
-        return f"{kind}, {self.n_visible} x {self.n_hidden}"
+        return f"{kind}, {self.n_visible} x {self.n_hidden}{', centred' if self.centred else ''}"
 
     def machine(self) -> tuple[Any, Any]:
         """Weights as small as other packages start with (half of all units change in a sweep), and data."""
@@ -48,9 +52,12 @@ class Paramagnet:
     def __init__(self, work: Work, n_threads: int | None) -> None:
         import paramagnet as pm
 
+        if work.centred and "centred" not in inspect.signature(pm.training_steps).parameters:
+            raise NotImplementedError("version 0.1 has no centred learning")
         weights, data = work.machine()
         chains = {"n_chains": work.n_chains, "n_relax": 5} if work.n_chains else {}
         kind = pm.PCD if work.n_chains else pm.CD
+        centred = {"centred": True} if work.centred else {}
         self._steps = pm.training_steps(
             pm.RBM(weights, 0.0, 0.0, visible="bit", hidden="bit"),
             data,
@@ -60,9 +67,19 @@ class Paramagnet:
             batch_size=BATCH,
             evaluate=[],
             rng=0,
+            **centred,
         )
         next(self._steps)
         self.update = self._steps.__next__
+
+
+class Uncentred(Paramagnet):
+    """The same update without centring, beside a centred one."""
+
+    def __init__(self, work: Work, n_threads: int | None) -> None:
+        if not work.centred:
+            raise NotImplementedError("the update is not centred anyway")
+        super().__init__(replace(work, centred=False), n_threads)
 
 
 class _Batches:
@@ -71,6 +88,8 @@ class _Batches:
     def __init__(self, work: Work, n_threads: int | None) -> None:
         import torch
 
+        if work.centred:
+            raise NotImplementedError("not written")
         torch.set_grad_enabled(False)
         if n_threads is not None:
             torch.set_num_threads(n_threads)
@@ -181,10 +200,40 @@ class Rbms(_Batches):
         self.optimizer.step()
 
 
+class ScikitLearn:
+    """`BernoulliRBM`, in float32 as in `fit`, by the method that makes each of its updates (`partial_fit`
+    would turn all into float64): PCD-1 with as many chains as points, and plain ascent.
+    """
+
+    def __init__(self, work: Work, n_threads: int | None) -> None:
+        from sklearn.neural_network import BernoulliRBM
+        from threadpoolctl import threadpool_limits
+
+        if (work.n_chains, work.n_steps, work.centred) != (BATCH, 1, False):
+            raise NotImplementedError("scikit-learn has PCD-1 with a chain for every point of a batch only")
+        weights, data = work.machine()
+        self.limits = threadpool_limits(n_threads, "blas")
+        self.data, self.rng = data.astype(np.float32), np.random.RandomState(0)
+        self.model = BernoulliRBM(
+            work.n_hidden, learning_rate=RATE, batch_size=BATCH, n_iter=1, random_state=0
+        )
+        self.model.fit(self.data[:BATCH])
+        self.model.components_ = np.asarray(weights.T, order="F", dtype=np.float32)
+        self.place, self.order = N_POINTS, np.arange(N_POINTS)
+
+    def update(self) -> None:
+        if self.place + BATCH > N_POINTS:
+            self.order, self.place = self.rng.permutation(N_POINTS), 0
+        self.place += BATCH
+        self.model._fit(self.data[self.order[self.place - BATCH : self.place]], self.rng)
+
+
 RIVALS = {
     "paramagnet": Paramagnet,
+    "uncentred": Uncentred,
     "former": Paramagnet,  # of the former commit, in a process of its own
     "torch in place": TorchInPlace,
     "torch.bernoulli": TorchPlain,
     "rbms": Rbms,
+    "scikit-learn": ScikitLearn,
 }

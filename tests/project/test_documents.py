@@ -225,6 +225,21 @@ def test_measured_tables_are_those_of_the_records(monkeypatch):
         assert found[name] == tables.TABLES[name]().strip(), f"`make tables` writes {name} again"
 
 
+def test_the_table_of_updates_has_a_column_for_all_that_was_timed(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    tables = importlib.import_module("document_tables")
+    plain = {"seconds": {"paramagnet": 2e-3, "scikit-learn": 5e-3, "rbms": 4e-3}}
+    centred = {"seconds": {"paramagnet": 2.2e-3, "uncentred": 2e-3}}
+    results = {"rounds": 7, "former": None, "PCD-1": plain, "PCD-1, centred": centred}
+    monkeypatch.setattr(tables, "record", lambda name: results)
+    lines = tables.updates_speed().strip().splitlines()
+    assert [cell.strip() for cell in lines[0].split("|")[3:-1]] == [
+        "over rbms", "over scikit-learn (no Adam)", "over ours without centring",
+    ]  # fmt: skip
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[2:]]
+    assert rows == [["PCD-1", "2.0 ms", "2.0", "2.5", ""], ["PCD-1, centred", "2.2 ms", "", "", "0.91"]]
+
+
 def test_every_public_name_is_on_the_page_of_the_api():
     """Each name once, under the module that the page gives for it."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
