@@ -105,13 +105,13 @@ def works() -> dict[str, Callable[[], Callable[[], Any]]]:
     return made
 
 
-def serve() -> None:
+def serve(works: dict[str, Callable[[], Callable[[], Any]]]) -> None:
     """Run work as told by lines on standard input; answer with the seconds of its fastest call."""
     prepared: dict[str, Callable[[], Any]] = {}
     for line in sys.stdin:
         name = line.strip()
         if name not in prepared:
-            prepared[name] = works()[name]()
+            prepared[name] = works[name]()
             prepared[name]()
         best, end = float("inf"), time.perf_counter() + SECONDS_PER_TURN
         while True:
@@ -124,12 +124,12 @@ def serve() -> None:
 
 
 class Side:
-    """A process that imports the package from one tree."""
+    """A process that imports the package from one tree; ``script`` is told to ``--serve``."""
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, script: str = __file__) -> None:
         environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OPENBLAS_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve"],
+            [sys.executable, script, "--serve"],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        serve()
+        serve(works())
         return
     if options.commit is None:
         parser.error("COMMIT is missing: the commit to compare with")

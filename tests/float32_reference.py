@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+ROUNDS = 10  # of Philox
 POWERS = np.float32(
     [0.00015461444724808513, 0.0013400428177711937, 0.00961805667843204, 0.05550327226669895,
      0.24022650922289554, 0.6931472067028329, 1.0]
@@ -63,7 +64,7 @@ def philox_words(seed, chains, n_units, sweep, stream):
     c2, c3 = np.full_like(c0, sweep), np.full_like(c0, stream)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     k0, k1 = np.uint64(seed) & low, np.uint64(seed) >> half
-    for _ in range(10):
+    for _ in range(ROUNDS):
         p0, p1 = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
         c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & low, (p0 >> half) ^ c3 ^ k1, p0 & low
         k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
