@@ -1,7 +1,7 @@
 """An update of a machine with categorical visible units beside the Potts machine of rbms, and its memory.
 
     python benchmarks/bench_potts.py [--rounds 20] [--json benchmarks/data/potts.json]
-    python benchmarks/bench_potts.py --memory
+    python benchmarks/bench_potts.py --memory [--json benchmarks/data/potts.json]
 
 Both packages take the same states, 500 chains that make ten sweeps and a batch of 500 points, and take turns.
 Two machines: "fresh" has weights of 0.01, and about all sites change in every sweep; "ordered" has weights at
@@ -10,9 +10,11 @@ number of threads of each package (all cores) it is wall time. Ours trains by Ad
 gauge; rbms makes a plain step, gauge included (`ensure_zero_sum_gauge`), in float32.
 
 The memory is the largest resident memory of a few updates of 1000 x 21 x 500 in a process of its own, less
-that before, in multiples of the parameters in float64; ``--memory`` measures it alone. The initial machine,
+that before, in multiples of the parameters in float64; ``--memory`` measures it alone, and leaves the times
+of a record as they are. The initial machine,
 which the caller holds, is one of them. With the guard of `train`, three of the updates are checked, roughly,
-and none fails at the small learning rate; it keeps the best machine so far in a temporary file.
+and none fails at the small learning rate; it keeps the best machine so far in a temporary file. Further rows
+have weights of the points, centred learning, both with ReLU units, and SGD in place of Adam.
 
 Needs rbms and PyTorch, as `bench_peers.py` does, unless ``--memory`` is given.
 """
@@ -20,11 +22,13 @@ Needs rbms and PyTorch, as `bench_peers.py` does, unless ``--memory`` is given.
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -33,7 +37,7 @@ from ratio import interleave, print_ratios, write_json
 
 N_SITES, N_STATES, N_HIDDEN = 31, 21, 100
 N_CHAINS, N_STEPS, RATE = 500, 10, 1e-3
-LARGE = 1000, 21, 500
+LARGE, N_LARGE = (1000, 21, 500), 1000
 
 
 def make_machine(name: str) -> pm.RBM:
@@ -78,26 +82,38 @@ def of_rbms(start: pm.RBM, points: np.ndarray) -> Callable[[], object]:
     return update
 
 
-def use_memory(guard: bool) -> None:
+MEMORY = {  # what differs in a run, by the name of its row
+    "guard=False": {},
+    "with the guard": {"guard": pm.Guard(every=2, n_temperatures=10)},
+    "sample_weight": {"sample_weight": np.linspace(0.1, 1.0, N_LARGE)},
+    "centred": {"centred": True},
+    "centred, sample_weight, ReLU units": {
+        "centred": True,
+        "sample_weight": np.linspace(0.1, 1.0, N_LARGE),
+        "hidden": "relu",
+    },
+    "SGD with momentum": {"optimizer": pm.SGD(1e-6, momentum=0.9)},
+}
+
+
+def use_memory(name: str) -> None:
     """A few updates of a large machine; prints the rise of the peak over the parameters."""
     n_sites, n_states, n_hidden = LARGE
     rng = np.random.default_rng(0)
-    points = rng.integers(n_states, size=(1000, n_sites), dtype=np.int8)
-    warm = pm.initialize(3, 3, visible=pm.categorical(n_states), hidden="bit", scheme="hinton", rng=0)
-    gradient = pm.PCD(500, 2, n_relax=0)
+    points = rng.integers(n_states, size=(N_LARGE, n_sites), dtype=np.int8)
     options = {
-        "gradient": gradient,
+        "gradient": pm.PCD(500, 2, n_relax=0),
         "optimizer": pm.Adam(1e-6),
         "batch_size": 500,
         "evaluate": [0],
-        "guard": guard and pm.Guard(every=2, n_temperatures=10),
-    }
-    options["log_z"] = lambda rbm, epoch: pm.Estimate(0.0)  # not what is measured
+        "guard": False,
+        "log_z": lambda rbm, epoch: pm.Estimate(0.0),  # not what is measured
+    } | MEMORY[name]
+    units = {"visible": pm.categorical(n_states), "hidden": options.pop("hidden", "bit"), "scheme": "hinton"}
+    warm = pm.initialize(3, 3, rng=0, **units)
     pm.train(warm, points[:, :3], epochs=2, rng=0, **options)  # compiled before the memory is measured
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = pm.initialize(
-        n_sites, n_hidden, visible=pm.categorical(n_states), hidden="bit", scheme="hinton", rng=0
-    )
+    start = pm.initialize(n_sites, n_hidden, rng=0, **units)
     pm.train(start, points, epochs=3, rng=0, **options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     size = 8 * n_sites * n_states * n_hidden / 1024.0
@@ -107,8 +123,8 @@ def use_memory(guard: bool) -> None:
 def measure_memory() -> dict[str, float]:
     """The numbers of `use_memory`, each in a new process."""
     found = {}
-    for guard, name in (("off", "guard=False"), ("on", "with the guard")):
-        command = [sys.executable, __file__, "--in-this-process", guard]
+    for name in MEMORY:
+        command = [sys.executable, __file__, "--in-this-process", name]
         run = subprocess.run(command, check=True, capture_output=True, text=True)
         found[name] = float(run.stdout)
         print(f"memory, {name}: {found[name]:.2f} times the parameters")
@@ -145,13 +161,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--memory", action="store_true")
-    parser.add_argument("--in-this-process", choices=("on", "off"), help=argparse.SUPPRESS)
+    parser.add_argument("--in-this-process", choices=MEMORY, help=argparse.SUPPRESS)
     parser.add_argument("--json")
     arguments = parser.parse_args()
     if arguments.in_this_process:
-        use_memory(arguments.in_this_process == "on")
+        use_memory(arguments.in_this_process)
         return
     results: dict[str, object] = {"memory": measure_memory()}
+    path = None if arguments.json is None else Path(arguments.json)
+    if arguments.memory and path is not None and path.exists():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        record["results"] |= results
+        path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        return
     if not arguments.memory:
         results["updates"] = measure_times(arguments.rounds)
     if arguments.json:

@@ -7,8 +7,8 @@ import pytest
 
 import paramagnet as pm
 from paramagnet.layout import Layout
-from paramagnet.learning import exact_gradient, log_likelihood_trajectory, loop
-from paramagnet.learning.centring import hidden_factor
+from paramagnet.learning import centring, exact_gradient, log_likelihood_trajectory, loop, reused_slots
+from paramagnet.learning.centring import Centre, hidden_factor
 from paramagnet.learning.moments import append_ones, data_moments
 
 Q, N, M = 3, 4, 3
@@ -254,28 +254,88 @@ def test_trajectory_of_likelihoods():
     assert np.abs(np.asarray(found.log_likelihood) - exact).max() < 0.1
 
 
+REUSING = [
+    {},
+    {"sample_weight": np.random.default_rng(5).uniform(0.2, 3.0, 60)},
+    {"centred": True},
+    {"centred": True, "sample_weight": np.arange(1.0, 61.0)},
+    {"optimizer": pm.SGD(0.05)},
+    {"optimizer": pm.SGD(0.05, momentum=0.8), "centred": pm.Centring(0.3, factor=2.0)},
+]
+
+
 @pytest.mark.parametrize("gradient", [pm.PCD(60, 3, n_relax=0), pm.CD(2)], ids=["PCD", "CD"])
-def test_overwritten_slots_change_no_bit(gradient, monkeypatch):
+@pytest.mark.parametrize("hidden", ["bit", "drelu"])
+@pytest.mark.parametrize("further", REUSING, ids=lambda further: ", ".join(map(str, further)) or "plain")
+def test_overwritten_slots_change_no_bit(gradient, hidden, further, monkeypatch):
+    """`held` keeps all states of a run, so that none of them may be overwritten."""
     data, entered = points(60), []
     options = {
         "epochs": 3, "gradient": gradient, "batch_size": 25, "weight_decay": 0.1, "rng": 3,
-        "evaluate": [1, 3],
+        "evaluate": [1, 3], **further,
     }  # fmt: skip
     held = []
-    plain = pm.train(machine(), data, callback=held.append, **options)
+    plain = pm.train(machine(hidden), data, callback=held.append, **options)
     monkeypatch.setattr(loop, "OVERWRITTEN_FROM", 0)
+    monkeypatch.setattr(centring, "_BLOCK", 7)
+    monkeypatch.setattr(reused_slots, "_BLOCK", 7)
     advance = loop.advance_reusing
-    monkeypatch.setattr(loop, "advance_reusing", lambda *arguments: entered.append(1) or advance(*arguments))
-    reused = pm.train(machine(), data, **options)
-    assert len(entered) == 9 - 2  # not where a state is measured
+
+    def reuse(*arguments):
+        done = advance(*arguments)
+        entered.append(done is not None)
+        return done
+
+    monkeypatch.setattr(loop, "advance_reusing", reuse)
+    reused = pm.train(machine(hidden), data, **options)
+    assert entered == [True] * (9 - 2)  # not where a state is measured
     assert np.array_equal(plain.state.parameters, reused.state.parameters)
     for one, two in zip(plain.state.optimizer_state.slots, reused.state.optimizer_state.slots, strict=True):
         assert np.array_equal(one, two)
+    if "centred" in further:
+        assert np.array_equal(plain.state.offsets, reused.state.offsets)
     entered.clear()
-    again = pm.train(machine(), data, callback=held.append, **options)
+    again = pm.train(machine(hidden), data, callback=held.append, **options)
     assert not entered
     assert np.array_equal(plain.state.parameters, again.state.parameters)
     assert np.array_equal(plain.history.gradient_norm, again.history.gradient_norm, equal_nan=True)
+
+
+def test_changes_of_the_weights_take_the_place_of_the_parameters_before(monkeypatch):
+    """Unless somebody holds these: then they stay as they are."""
+    monkeypatch.setattr(loop, "OVERWRITTEN_FROM", 0)
+    rooms, correct = [], Centre.correct_biases
+
+    def look(centre, layout, parameters, moved, offsets, room=None):
+        rooms.append(room is parameters)
+        correct(centre, layout, parameters, moved, offsets, room)
+
+    monkeypatch.setattr(Centre, "correct_biases", look)
+    options = {"gradient": pm.PCD(60, 3, n_relax=0), "batch_size": 20, "centred": True, "rng": 3}
+    options |= {"evaluate": [2], "guard": False}
+    plain = pm.train(machine(), points(60), epochs=2, **options)
+    assert rooms == [True] * 5 + [False]  # not where the state is measured
+    kept = []
+
+    def keep(state):
+        kept.append((state.parameters, state.parameters.copy()))
+
+    rooms.clear()
+    watched = pm.train(machine(), points(60), epochs=2, callback=keep, **options)
+    assert rooms == [False] * 6
+    assert all(np.array_equal(*pair) for pair in kept)
+    assert np.array_equal(plain.state.parameters, watched.state.parameters)
+
+
+def test_slots_stay_as_they_are_where_the_parameters_might_leave_their_range(monkeypatch):
+    monkeypatch.setattr(loop, "OVERWRITTEN_FROM", 0)
+    for optimizer in (pm.SGD(1e31), pm.SGD(1e31, momentum=0.5), pm.Adam(1e31)):
+        for centred in (False, True):
+            options = {"optimizer": optimizer, "centred": centred, "evaluate": [], "rng": 0, "guard": False}
+            with pytest.raises(pm.DivergenceError) as caught:
+                pm.train(machine(), points(60), epochs=2, gradient=pm.PCD(60, 3, n_relax=0), **options)
+            assert caught.value.state.update == 0
+            assert np.array_equal(caught.value.state.rbm.weights, machine().weights)
 
 
 def test_trajectory_of_a_machine_too_large_for_exact_sums():

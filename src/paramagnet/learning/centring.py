@@ -41,6 +41,7 @@ from paramagnet.learning.penalties import Penalties
 from paramagnet.units import FloatArray, Unit
 
 _STEP = 1e-4  # of the field, for the slope of a mean
+_BLOCK = 1 << 18  # numbers of the gradient that are changed at a time
 
 
 @dataclass(frozen=True)
@@ -118,17 +119,44 @@ class Centre:
 
         ``slope`` is overwritten by the gradient in these coordinates.
         """
-        of_weights, of_visible, of_hidden = layout.split(slope)
-        of_weights -= np.multiply.outer(self.means, of_hidden)
-        of_weights -= np.multiply.outer(of_visible, offsets)
-        hidden = slice(layout.n_weights, layout.n_weights + layout.n_columns)
-        stretched = hidden, self.factor
+        self.turn(layout, slope, offsets)
+        stretched = self.stretched(layout)
         moved, after = step_by(optimizer, layout, parameters, state, slope, rate, penalties, stretched)
+        self.correct_biases(layout, parameters, moved, offsets)
+        return moved, after
+
+    def turn(self, layout: Layout, slope: FloatArray, offsets: FloatArray) -> None:
+        """Overwrite the gradient ``slope`` by that in coordinates around ``offsets``, in blocks of rows."""
+        of_weights, of_visible, of_hidden = layout.split(slope)
+        n_rows = max(1, _BLOCK // layout.n_columns)
+        for start in range(0, layout.n_rows, n_rows):
+            rows = slice(start, start + n_rows)
+            of_weights[rows] -= np.multiply.outer(self.means[rows], of_hidden)
+            of_weights[rows] -= np.multiply.outer(of_visible[rows], offsets)
+
+    def stretched(self, layout: Layout) -> tuple[slice, float]:
+        """The hidden biases in a vector of parameters, and the factor on their steps."""
+        return slice(layout.n_weights, layout.n_weights + layout.n_columns), self.factor
+
+    def correct_biases(
+        self,
+        layout: Layout,
+        parameters: FloatArray,
+        moved: FloatArray,
+        offsets: FloatArray,
+        room: FloatArray | None = None,
+    ) -> None:
+        """Take off the biases in ``moved`` what the change of the weights from ``parameters`` gave them.
+
+        The change is written to ``room``, a vector of the same size, which may be ``parameters`` itself; None
+        makes a new one. The two products with it are made at once, because BLAS would round those with blocks
+        of it in another way.
+        """
         weights, visible_bias, hidden_bias = layout.split(moved)
-        change = weights - layout.split(parameters)[0]
+        change = None if room is None else layout.split(room)[0]
+        change = np.subtract(weights, layout.split(parameters)[0], out=change)
         visible_bias -= change @ offsets
         hidden_bias -= self.means @ change
-        return moved, after
 
     def growth(self, layout: Layout, largest_hidden: float) -> float:
         """A bound on the change of the biases by the change of the weights, per norm of the latter;

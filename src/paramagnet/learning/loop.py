@@ -295,7 +295,9 @@ class Loop:
         slots of large machines of categorical units (`paramagnet.learning.reused_slots`).
         """
         if overwrite and model is None and can_reuse_slots(self):
-            return advance_reusing(self, order, batch, put)
+            done = advance_reusing(self, order, batch, put)
+            if done is not None:
+                return done
         state, points = self.latest[0], self.batch(order, batch)
         weights = self.weights_of(order, batch)
         with self.threads:

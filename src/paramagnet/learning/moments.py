@@ -202,9 +202,7 @@ def wide_moments(
     Sums are made in float64 in the order of the states, and threads share the units: no copy of the averages
     is made for a thread, and the bits do not depend on their number.
     """
-    states, means, layer = found
-    if weights_of_points is not None:
-        means = means * weights_of_points.astype(np.float32)[:, None]
+    states, means, layer = found.states, weighted_means(found, weights_of_points), found.layer
     kept = 0.0 if less is None else -1.0
     moments = np.zeros(layout.size) if less is None else less
     products, of_visible, of_hidden = layout.split(moments)
@@ -217,6 +215,13 @@ def wide_moments(
         moments[layout.n_basic :] *= kept
         moments[layout.n_basic :] += unit_statistics(layout, parameters, states, weights_of_points)
     return moments
+
+
+def weighted_means(found: WideStates, weights_of_points: FloatArray | None) -> npt.NDArray[np.float32]:
+    """The means of the hidden units given each state, times the weight of that state."""
+    if weights_of_points is None:
+        return found.means
+    return found.means * weights_of_points.astype(np.float32)[:, None]
 
 
 def unit_statistics(
