@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from paramagnet.learning.symptoms import (
     chance_of_more,
     compare_correlations,
     compare_means,
+    effective_count,
     measure_activity,
     measure_independent,
     measure_overlaps,
@@ -287,6 +289,72 @@ def test_frequencies_of_weighted_labels():
         np.testing.assert_allclose(found.data, wanted.data, atol=1e-12)
         same, none = compare(unit, points, samples, np.full(40, 3.0)), compare(unit, points, samples)
         np.testing.assert_allclose(same.beyond, none.beyond, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("block", [1, 50, 1 << 20])
+def test_covariances_of_labels_against_all_indicators_at_once(weighted, block, monkeypatch):
+    """Blocks of a row, of some rows and of all; those of 2 of 5 units, and of their squares."""
+    monkeypatch.setattr(symptoms, "_BLOCK_VALUES", block)
+    monkeypatch.setattr(symptoms, "_MOST_COLUMNS", 6)
+    unit = pm.units.find_unit("categorical(3)", "unit")
+    rng = np.random.default_rng(0)
+    points, samples = (rng.choice(3, size=(n, 5), p=(0.2, 0.3, 0.5)).astype(float) for n in (90, 80))
+    samples[:60, 4] = samples[:60, 0]
+    weights = rng.uniform(0.5, 3.0, 90) if weighted else np.ones(90)
+    upper, averages, squares = np.triu_indices(6, k=1), [], []
+    for states, each in ((points, weights), (samples, np.ones(80))):
+        indicators = np.concatenate([np.eye(3)[states[:, i].astype(int)] for i in (0, 4)], axis=1)
+        deviations = (indicators - np.average(indicators, axis=0, weights=each)) / unit.spread
+        pairs = (deviations[:, :, None] * deviations[:, None, :])[:, upper[0], upper[1]]
+        averages.append(np.average(pairs, axis=0, weights=each))
+        variance = np.average((pairs - averages[-1]) ** 2, axis=0, weights=each**2)
+        squares.append(variance + averages[-1] ** 2)
+    found = compare_correlations(unit, points, samples, weights if weighted else None)
+    np.testing.assert_allclose(found.data, unit.spread**2 * averages[0], atol=1e-14)
+    np.testing.assert_allclose(found.samples, unit.spread**2 * averages[1], atol=1e-14)
+    counts = effective_count(90, weights), 80.0
+    wanted = symptoms._compare(averages, squares, counts)
+    assert (wanted.beyond > 0.0).any()
+    np.testing.assert_allclose(found.beyond, wanted.beyond, atol=1e-13)
+
+
+def test_indicators_of_all_data_are_never_in_memory(monkeypatch):
+    monkeypatch.setattr(symptoms, "_MOST_COLUMNS", 200)  # the matrices of all pairs are small beside them
+    monkeypatch.setattr(symptoms, "_BLOCK_VALUES", 1 << 16)
+    unit = pm.units.find_unit("categorical(20)", "unit")
+    states = np.random.default_rng(0).integers(20, size=(10_000, 50)).astype(np.float64)
+    tracemalloc.start()
+    try:
+        compare_correlations(unit, states, states[::-1])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * 8 * 200 * 10_000  # half of one array of them
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n_points", [30, 49, 100])
+@pytest.mark.parametrize("name", ["bit", "spin", "gaussian", "categorical(3)"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_constant_columns(n_points, name, weighted):
+    """Their variance is 0, not the root of a rounding below 0."""
+    unit = pm.units.find_unit(name, "unit")
+    rng = np.random.default_rng(n_points)
+    points, samples = (rng.integers(2, size=(n, 6)).astype(float) for n in (n_points, 100))
+    for states in (points, samples):
+        states[:, :3] = 1.0
+        states[:, 3] = -1.0 if name == "spin" else 0.0
+    weights = rng.uniform(0.1, 2.0, n_points) if weighted else None
+    for compare in (compare_means, compare_correlations):
+        found = compare(unit, points, samples, weights)
+        assert np.isfinite(found.beyond).all()
+        assert found.count(0.5) == 0
+    columns = range(12) if name == "categorical(3)" else range(4)
+    assert np.abs(compare_means(unit, points, samples, weights).beyond[columns]).max() < 1e-12
+    other = samples.copy()
+    other[:, 0] = 0.0
+    assert compare_means(unit, points, other, weights).count(0.1) >= 1
 
 
 @pytest.mark.parametrize("planted", [False, True])

@@ -11,6 +11,7 @@ means, with ``sum (w (x - mean))**2 / (sum w)**2`` as the variance, and shares o
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ _MOST_FREE = 1000  # points whose free energies give the error of a difference
 _STEP = 1e-4  # of the field, for the variance of units with numbers of their own
 _MOST_COLUMNS = 1000  # indicators of labels whose covariances are compared
 _BLOCK_FIELDS = 1 << 22  # fields in memory at a time
+_BLOCK_VALUES = 1 << 20  # states, or indicators of labels, whose products are made at a time
 
 
 def spread_of(unit: Unit, n_units: int) -> FloatArray:
@@ -307,14 +309,52 @@ def _compare_frequencies(
     return MomentComparison(shares[0], shares[1], found.beyond)
 
 
-def _indicators(unit: Unit, states: FloatArray) -> FloatArray:
-    """The indicators of the states of labels, of some units evenly spread where they are many."""
-    count = min(states.shape[1], max(2, _MOST_COLUMNS // unit.width))
-    some = states[:, np.linspace(0, states.shape[1] - 1, count).round().astype(np.int64)]
-    result: FloatArray = (
-        (some[:, :, None] == np.arange(unit.width)).reshape(len(states), -1).astype(np.float64)
-    )
-    return result
+def _blocks_of_rows(unit: Unit, states: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+    """Some rows at a time, and their states; of labels the indicators of their states, of some units evenly
+    spread where they are many.
+    """
+    n_units = states.shape[1]
+    count = n_units if unit.width == 1 else min(n_units, max(2, _MOST_COLUMNS // unit.width))
+    some = np.linspace(0, n_units - 1, count).round().astype(np.int64)
+    n_rows = max(1, _BLOCK_VALUES // (count * unit.width))
+    for start in range(0, len(states), n_rows):
+        rows = slice(start, start + n_rows)
+        if unit.width == 1:
+            yield rows, states[rows]
+        else:
+            indicators = states[rows, some, None] == np.arange(unit.width)
+            yield rows, indicators.reshape(-1, count * unit.width).astype(np.float64)
+
+
+def _pair_averages(
+    unit: Unit, states: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The averages of the products of all pairs of columns, around their means and in units of the spread
+    without field, as a matrix; those of the squared products; and the spread. The squares are about the
+    averages where points have weights, as the variance of a weighted mean has them.
+    """
+    n_points = len(states)
+    shares = np.full(n_points, 1.0 / n_points) if weights is None else weights / weights.sum()
+    centre = np.array(0.0)
+    for rows, values in _blocks_of_rows(unit, states):
+        centre = centre + shares[rows] @ values
+    spread = spread_of(unit, len(centre))
+    averages, squares, products = (np.zeros((len(centre), len(centre))) for _ in range(3))
+    for rows, values in _blocks_of_rows(unit, states):
+        deviations = (values - centre) / spread
+        if weights is None:  # the product of a matrix with itself takes half the time of others
+            averages += deviations.T @ deviations / n_points
+            deviations **= 2
+            squares += deviations.T @ deviations / n_points
+            continue
+        averages += (deviations.T * shares[rows]) @ deviations
+        of_squares = weights[rows] ** 2 / (weights @ weights)
+        products += (deviations.T * of_squares) @ deviations
+        deviations **= 2
+        squares += (deviations.T * of_squares) @ deviations
+    if weights is not None:
+        squares += 2.0 * averages * (averages - products)
+    return averages, squares, spread
 
 
 def compare_correlations(
@@ -322,27 +362,13 @@ def compare_correlations(
 ) -> MomentComparison:
     """The covariances of all pairs of visible units, ``i < j``; of labels those of indicators of states."""
     counts = effective_count(len(points), weights), float(len(samples))
-    if unit.width > 1:
-        points, samples = _indicators(unit, points), _indicators(unit, samples)
-    upper, spread = np.triu_indices(points.shape[1], k=1), spread_of(unit, points.shape[1])
-    averages, squares = [], []
-    for states, each in ((points, weights), (samples, None)):
-        deviations = (states - column_means(states, each)) / spread
-        if each is None:
-            averages.append((deviations.T @ deviations)[upper] / len(states))
-            deviations **= 2
-            squares.append((deviations.T @ deviations)[upper] / len(states))
-            continue
-        averages.append(((deviations.T * each) @ deviations)[upper] / each.sum())
-        # With the weights squared, and about the weighted average.
-        of_squares = each**2 / (each @ each)
-        product = ((deviations.T * of_squares) @ deviations)[upper]
-        deviations **= 2
-        square = ((deviations.T * of_squares) @ deviations)[upper]
-        squares.append(square + 2.0 * averages[0] * (averages[0] - product))
-    found = _compare(averages, squares, counts)
+    found = [_pair_averages(unit, points, weights), _pair_averages(unit, samples, None)]
+    spread = found[0][2]
+    upper = np.triu_indices(len(spread), k=1)
+    averages, squares = ([each[index][upper] for each in found] for index in range(2))
+    compared = _compare(averages, squares, counts)
     scale = np.outer(spread, spread)[upper]
-    return MomentComparison(scale * found.data, scale * found.samples, found.beyond)
+    return MomentComparison(scale * compared.data, scale * compared.samples, compared.beyond)
 
 
 def _compare(
@@ -359,7 +385,8 @@ def _compare(
     n_data, n_samples = counts
     total = n_data + n_samples
     pooled_mean = (n_data * averages[0] + n_samples * averages[1]) / total
-    pooled = (n_data * squares[0] + n_samples * squares[1]) / total - pooled_mean**2
+    # A constant has the variance 0, but the rounding of a difference can be below that.
+    pooled = np.maximum((n_data * squares[0] + n_samples * squares[1]) / total - pooled_mean**2, 0.0)
     own = [square - average**2 for square, average in zip(squares, averages, strict=True)]
     error = np.sqrt(np.maximum(own[0], pooled) / n_data + np.maximum(own[1], pooled) / n_samples)
     limit = -float(stdtrit(max(min(counts) - 1, 1), 0.5 * LEVEL / max(error.size, 1)))
