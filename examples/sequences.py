@@ -104,6 +104,8 @@ def splice_sites(path: Path) -> None:
     )
     print(f"{sites}, {counts.sum()} counted")
     print(f"held out, exact: {found.value:.3f} nats per sequence, independent sites {independent:.3f}")
+    kept = pm.data.SequencePreparation.of(sites, sample_weight=learned)
+    print("exact samples:", *kept.invert(pm.sample_exact(rbm, 5, rng=1)), sep="\n  ")
     save_figure(
         plot_logos(rbm.weights_by_state.transpose(2, 0, 1)[:4], sites.alphabet), Path("splice_logos.png")
     )

@@ -19,7 +19,8 @@ PROMISED = {
     "torch_one_line": (("torch",), r"theory 0\.34\d\d\n(update .*\n){4}update 200: -\d+\.\d{3} nats"),
     "sequences": (
         ("matplotlib",),
-        r"(?s)(held out: -4\d\.\d.*held out, exact: -|is not in .*: set PARAMAGNET_DATA)",
+        r"(?s)(held out: -4\d\.\d.*held out, exact: -6\.88\d .* sites -7\.234\n"
+        r"exact samples:(\n  [ACGU]{3}G[CU][ACGU]{4}){5}\n$|is not in .*: set PARAMAGNET_DATA)",
     ),
     "likelihood_with_error": (
         ("sklearn",),
