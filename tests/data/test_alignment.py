@@ -88,8 +88,9 @@ def test_a3m_has_insertions_without_dots(tmp_path):
 def test_alphabets(tmp_path, text, alphabet, letters):
     path = written(tmp_path, text)
     if "N" in text:
-        with pytest.warns(AlignmentWarning, match=r"1 unknown letter \(N\)"):
+        with pytest.warns(AlignmentWarning, match=r"1 unknown letter \(N\) counts as a gap, in record"):
             found = read_alignment(path, alphabet=alphabet)
+        assert "1 unknown letter as a gap" in found.found
     else:
         found = read_alignment(path, alphabet=alphabet)
     assert found.alphabet == letters

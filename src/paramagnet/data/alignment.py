@@ -177,7 +177,7 @@ def align(
         )
     data, n_unknown = encode_letters(letters, alphabet, unknown, records, columns)
     if n_unknown:
-        found.append(f"{n_unknown} unknown letters as gaps")
+        found.append(f"{n_unknown} unknown letter{'s as gaps' if n_unknown > 1 else ' as a gap'}")
     n_twice = len(records.names) - len(set(records.names))
     if n_twice:
         found.append(f"{n_twice} names that occur before")

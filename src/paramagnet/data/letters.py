@@ -94,9 +94,13 @@ def _require_gaps(
             f"{rule}, got others ({kinds}) for {n_foreign} of {n_letters} letters, the first {place}. Give "
             "the right `alphabet`."
         )
+    first = f"in {records.title(int(row))}, column {columns[site] + 1}"
+    if n_foreign == 1:
+        counted = f"1 unknown letter ({kinds}) counts as a gap, {first}"
+    else:
+        counted = f"{n_foreign} unknown letters ({kinds}) count as gaps, the first {first}"
     warnings.warn(
-        f"{records.source}: {n_foreign} unknown letter{'s' * (n_foreign > 1)} ({kinds}) count as gaps, the "
-        f"first in {records.title(int(row))}, column {columns[site] + 1}.",
+        f"{records.source}: {counted}.",
         AlignmentWarning,
         stacklevel=5,
     )
