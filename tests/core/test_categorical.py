@@ -72,9 +72,14 @@ def test_energies_and_sums_against_loops_over_all_states(hidden):
 
 
 def test_gaussian_hidden_units_are_integrated_out():
+    """``p0(h)`` is the normal density of variance 1/2, ``exp(-h**2) / sqrt(pi)``."""
     rbm = machine("gaussian(0.5)")
     v = all_states(range(Q), N)
     x = indicators(v, Q)
+    h = np.random.default_rng(3).normal(size=(len(v), rbm.n_hidden))
+    energy = -x @ rbm.visible_bias - h @ rbm.hidden_bias - ((x @ rbm.weights) * h).sum(axis=1)
+    energy += (h**2 + 0.5 * math.log(math.pi)).sum(axis=1)
+    assert np.allclose(rbm.energy(v, h), energy, rtol=0.0, atol=1e-12)
     log_weights = x @ rbm.visible_bias + 0.25 * ((x @ rbm.weights + rbm.hidden_bias) ** 2).sum(axis=1)
     log_z = float(np.log(np.exp(log_weights).sum()))
     p = np.exp(log_weights - log_z)
