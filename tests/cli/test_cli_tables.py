@@ -113,8 +113,17 @@ def test_scores_features_and_samples(folder):
     states = rule.apply("shop.csv")
     run("score", "shop.safetensors", "shop.csv", "--out", "scores.csv")
     scores = np.loadtxt("scores.csv", delimiter=",", skiprows=1)
+    assert scores.shape == (N_ROWS, 2)  # ln Z is exact: no column of its error
     assert np.array_equal(scores[:, 0], np.arange(1, N_ROWS + 1))
     assert np.allclose(scores[:, 1], -machine.free_energy(states) - float(pm.log_partition(machine)))
+    mais = ("--method", "mais", "--samples", 100, "--temperatures", 50, "--seed", 4)
+    run("score", "shop.safetensors", "shop.csv", "--out", "estimated.csv", *mais)
+    rows = read_rows("estimated.csv")
+    assert [*rows[0]] == ["row", "log_likelihood", "error"]
+    log_z = pm.estimate_log_partition(machine, n_samples=100, n_temperatures=50, rng=4)
+    assert {float(row["error"]) for row in rows} == {log_z.error}
+    expected = -machine.free_energy(states) - log_z.value
+    assert np.allclose([float(row["log_likelihood"]) for row in rows], expected)
     run("score", "shop.safetensors", "shop.csv", "--missing", "drop", "--out", "scores.csv")
     kept = np.loadtxt("scores.csv", delimiter=",", skiprows=1)
     assert 0 < len(kept) < N_ROWS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +31,8 @@ def score(
 
     The column `row` counts the rows of the table from 1, without the header; rows that are left out by
     --missing drop are not there. A row with a low log-likelihood is unusual for the machine. Sequences have
-    their names beside.
+    their names beside. Where ln Z is estimated, the column `error` is its standard error in nats: the same in
+    each row, because all scores are off by the same amount.
     """
     from paramagnet._files import writable_target
     from paramagnet.cli.console import say
@@ -47,7 +49,13 @@ def score(
     source = load_measured(data, model, rbm.visible.name, options)
     log_z, _, _ = find_log_z(rbm, policy, seed)
     values = -rbm.free_energy(source.states) - log_z.value
-    columns = {"row": source.rows + 1, "name": source.names, "log_likelihood": map(float, values)}
+    errors = itertools.repeat(log_z.error, len(values)) if log_z.error > 0.0 else None
+    columns = {
+        "row": source.rows + 1,
+        "name": source.names,
+        "log_likelihood": map(float, values),
+        "error": errors,
+    }
     kept = {name: column for name, column in columns.items() if column is not None}
     write_csv(out, tuple(kept), zip(*kept.values(), strict=True))
     error = f" (ln Z {show_estimate(log_z)}: one error for all rows)" if log_z.error > 0.0 else ""
