@@ -79,9 +79,7 @@ def noted(
     weights: FloatArray | None = None,
 ) -> TrainState:
     """The state with its latest measurement taken into account: the best machine, and whether to stop."""
-    record, watch = state.records[-1], state.watch or Watch()
-    value = record.validation if math.isfinite(record.validation) else record.log_likelihood
-    now = Kept(state.parameters, state.update, state.epoch, value, log_z.value, log_z.error)
+    now, watch = measured_machine(state, log_z), state.watch or Watch()
     if watch.best is None or now.value > watch.best.value:
         now = set_aside(now)
         watch = replace(watch, best=now)
@@ -92,6 +90,13 @@ def noted(
             watch = replace(watch, reference=now, n_misses=0)
         watch = replace(watch, stopped=watch.n_misses >= stopping.patience)
     return replace(state, watch=watch)
+
+
+def measured_machine(state: TrainState, log_z: Estimate) -> Kept:
+    """The machine of the latest measurement; held-out points count where there are some."""
+    record = state.records[-1]
+    value = record.validation if math.isfinite(record.validation) else record.log_likelihood
+    return Kept(state.parameters, state.update, state.epoch, value, log_z.value, log_z.error)
 
 
 def is_better(

@@ -1,5 +1,9 @@
 """What is said at the end of a run: failures on the way, a result that is worse than it could be, and what a
-quick diagnosis of machine and chains finds."""
+quick diagnosis of machine and chains finds.
+
+A run without a guard is judged, too: by its measurements, or by one small look at the machine that it ends
+with, where none was measured there. The look comes after the last update, with random numbers of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paramagnet.exact.cost import estimate_seconds, sizes_of
+from paramagnet.exact.sums import log_partition
 from paramagnet.learning.early_stopping import paired_gain
-from paramagnet.learning.guard import FEWEST_UPDATES, LEAST_LOSS, MOST_POINTS, describe_failure
-from paramagnet.learning.independent import level_of
+from paramagnet.learning.gradients.summed import Exact
+from paramagnet.learning.guard import (
+    FEWEST_UPDATES,
+    LEAST_LOSS,
+    MOST_POINTS,
+    Guard,
+    GuardedRun,
+    describe_failure,
+)
+from paramagnet.learning.independent import level_of, level_of_biases
+from paramagnet.learning.likelihood import average, error_of_mean, free_energies, mean_free_energy
 from paramagnet.learning.watch import Kept, TrainingWarning
+from paramagnet.rbm import RBM
 from paramagnet.sampling.chains import Chains
+from paramagnet.sampling.placement import bias_of_means
 from paramagnet.units import FloatArray
 
 if TYPE_CHECKING:
@@ -25,6 +42,10 @@ if TYPE_CHECKING:
 ERRORS = 3.0  # beyond which a difference is worth a word
 FITTED = 0.5  # nats per column of the data that independent units gain on all points by being fitted to them
 SHARE = 0.05  # of the gain over independent units, below which a loss is not
+SECONDS_EXACT = 0.1  # an exact sum that takes no longer is made for the look at the end of any run
+SECONDS_PER_UPDATE = 5e-5  # of that sum, for each update of the run: a fraction of what these take
+
+_BEST = "; `TrainResult.best` is that one"
 
 logger = logging.getLogger("paramagnet.learning.training")
 
@@ -37,15 +58,17 @@ def best_of(state: TrainState) -> Kept | None:
     return watch.best or watch.sound
 
 
-def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
-    """What the user should know about the result.
+def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tuple[str, ...]:
+    """What the user should know about the result; ``start`` is the machine that the run began with.
 
     It is logged. What failed is a warning, too, where there is a guard, unless the run was shorter than the
-    time from one check to the next: so few updates are a trial. Symptoms of a machine that learned less than
-    it could, such as idle units, are notes alone.
+    time from one check to the next: so few updates are a trial. Without a guard, only a result below
+    independent units is one. Symptoms of a machine that learned less than it could, such as idle units, are
+    notes alone.
     """
     guard = loop.guard
-    loud = guard is not None and state.update >= guard.every
+    run = guard or _unguarded(loop)
+    loud = loop.judged and state.update >= (FEWEST_UPDATES if guard is None else guard.every)
     notes = []
     for index, check in enumerate(state.checks):
         if check.failed:
@@ -60,7 +83,7 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
     measured = bool(records) and (kept is not None or state.batch == 0)
     if state.update == 0:
         return tuple(notes)
-    level = math.nan
+    level, now = math.nan, None
     if measured:
         value, error = records[-1].log_likelihood, records[-1].error
         level = level_of(loop.layout.visible, loop.points, loop.points, loop.all_weights, loop.all_weights)
@@ -69,23 +92,99 @@ def closing_notes(loop: Loop, state: TrainState) -> tuple[str, ...]:
         now = guard.look(state, state.parameters, 1)
         if not measured or not now.value + ERRORS * now.error + LEAST_LOSS >= value:
             value, error, level, measured = now.value, now.error, guard.level, False
+    elif loop.judged and not measured:
+        now = _look(loop, run, state)
+        if now is not None:
+            value, error, level = now.value, now.error, run.level
     allowed = FITTED * loop.layout.n_rows / len(loop.points)
     if math.isfinite(level) and not value + ERRORS * error + allowed >= level:
+        biases = "" if _starts_from_means(loop, start) else "start with `visible_bias='data'`, or "
+        sweeps = "" if loop.gradient.exact else " or more sweeps per update"
         notes.append(
             f"The machine has a log-likelihood of {value:.2f} nats per training point, and independent units "
             f"with the means of the data have {level:.2f}: it has learned less than the means. Train longer, "
-            "start with `visible_bias='data'`, or use a smaller learning rate or more sweeps per update."
+            f"{biases}{'' if biases else 'or '}use a smaller learning rate{sweeps}."
         )
-    if guard is not None and loop.stopping is None:
-        text = _fallen(loop, state, measured, level)
-        notes += [text] if text else []
     failures = len(notes)
+    if loop.judged and loop.stopping is None:
+        text = _fallen(loop, run, state, now, measured, level)
+        notes += [text] if text else []
+    failures = failures if guard is None else len(notes)
     notes += _symptoms(loop, state, kept)
     for index, text in enumerate(notes[told:], start=told):
         logger.warning(text)
         if loud and index < failures:
             warnings.warn(text, TrainingWarning, stacklevel=3)
     return tuple(notes)
+
+
+def best_measured(loop: Loop, state: TrainState, notes: tuple[str, ...]) -> Kept | None:
+    """The best measured machine of a run without a guard, if it compares with the last one: where that was
+    measured, too, or where the notes say that it is worse.
+    """
+    at_end = state.batch == 0 and bool(state.records) and state.records[-1].epoch == state.epoch
+    offered = bool(loop.best) and (at_end or any(_BEST in note for note in notes))
+    return loop.best[0] if offered else None
+
+
+def _unguarded(loop: Loop) -> GuardedRun:
+    """What a guard of this run would measure with."""
+    return GuardedRun(
+        Guard(), loop.layout, loop.points, loop.gradient, loop.batch_size, loop.engine, loop.all_weights
+    )
+
+
+def _look(loop: Loop, run: GuardedRun, state: TrainState) -> Kept | None:
+    """The log-likelihood of the last machine of a run without a guard, where it costs little: exact with
+    exact gradients, or where the sum takes a small share of the run; else by the two mAIS of a guard.
+
+    None where the run was too short for it, and where no estimate is possible.
+    """
+    if state.update < FEWEST_UPDATES:
+        return None
+    log_z = _log_z_at_end(loop, state)
+    if math.isfinite(log_z):
+        rbm = loop.layout.view(state.parameters)
+        value = -mean_free_energy(rbm, run.measured, run.measured_weights) - log_z
+        return Kept(state.parameters, state.update, state.epoch, value, log_z, 0.0)
+    if state.update < run.every:
+        return None
+    try:
+        return run.look(state, state.parameters, 1)
+    except ValueError as error:  # two unbounded layers
+        logger.info("The machine was not judged at the end of its training: %s", error)
+        return None
+
+
+def _log_z_at_end(loop: Loop, state: TrainState) -> float:
+    """The exact ``ln Z``, where the gradients of the run were exact or where it is cheap; else NaN."""
+    rbm = loop.layout.view(state.parameters)
+    try:
+        seconds = estimate_seconds(*sizes_of(rbm), gradient=False)
+        cheap = seconds <= min(SECONDS_EXACT, SECONDS_PER_UPDATE * state.update)
+        if isinstance(loop.gradient, Exact) or cheap:
+            return log_partition(rbm, n_threads=loop.gradient.n_threads or 1, force=True)
+    except ValueError:  # there is no such sum, or the parameters are too large for it
+        pass
+    return math.nan
+
+
+def _starts_from_means(loop: Loop, start: RBM | None) -> bool:
+    """Whether the visible biases at the start, or these with what the hidden means add (the centred start),
+    are nearer to those of the data's means than to none, by the likelihood of independent units; True where
+    the start is not known.
+    """
+    if start is None:
+        return True
+    layer, hidden = start.units
+    means = layer.column_means(loop.points, loop.all_weights)
+    with_hidden = start.visible_bias + start.weights @ hidden.mean(start.hidden_bias + means @ start.weights)
+    none, of_means = np.zeros_like(start.visible_bias), bias_of_means(layer, means, "data")
+    points = _typical_points(loop)
+    plain, centred, lowest, level = (
+        level_of_biases(layer, biases, points) for biases in (start.visible_bias, with_hidden, none, of_means)
+    )
+    return max(plain, centred) > 0.5 * (lowest + level)
 
 
 def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
@@ -117,40 +216,91 @@ def _typical_points(loop: Loop) -> FloatArray:
     return np.asarray(loop.points[chosen], dtype=np.float64)
 
 
-def _fallen(loop: Loop, state: TrainState, measured: bool, level: float) -> str:
-    """Words where the run had a better machine before; else an empty text."""
-    watch, guard = state.watch, loop.guard
-    assert guard is not None
-    if watch is None:
-        return ""
-    held_out = loop.held_out is not None and measured and math.isfinite(state.records[-1].validation)
-    best = watch.best if measured else watch.sound
+def _fallen(
+    loop: Loop, run: GuardedRun, state: TrainState, now: Kept | None, measured: bool, level: float
+) -> str:
+    """Words where the run had a better machine before; else an empty text. ``now`` is the last one, where it
+    was looked at.
+    """
+    watch, record = state.watch, state.records[-1] if state.records else None
+    held_out = measured and record is not None and math.isfinite(record.validation)
+    best: Kept | None
+    if loop.guard is None:
+        best = _best_without_guard(loop, run, measured, held_out, state)
+    else:
+        best = None if watch is None else watch.best if measured else watch.sound
     if best is None or best.update == state.update or not math.isfinite(best.value):
         return ""
     if measured:
-        record = state.records[-1]
+        assert record is not None
         value = record.validation if held_out else record.log_likelihood
-        now = Kept(state.parameters, state.update, state.epoch, value, math.nan, record.error)
-        points, weights = guard.measured, guard.measured_weights
+        last = Kept(state.parameters, state.update, state.epoch, value, math.nan, record.error)
+        points, weights = run.measured, run.measured_weights
         if held_out:
             assert loop.held_out is not None
             points, weights = loop.held_out, loop.held_out_weights
-        # The differences of ln Z follow from the two values on the same points.
-        rough, error = paired_gain(
-            loop.layout, replace(best, log_z=0.0), replace(now, log_z=0.0), points, weights
-        )
         loss = best.value - value
-        error = error if math.isfinite(rough) else math.inf
-    else:
-        now = guard.look(state, state.parameters, 1)
+        error = _error_of_loss(loop, best, last, points, weights, sample=held_out)
+    elif now is not None:
         value, loss, error = now.value, best.value - now.value, math.hypot(best.error, now.error)
+        if not best.parameters.size:  # a record, of all points
+            some = len(run.measured) < len(loop.points)
+            error = _error_of_loss(loop, best, now, run.measured, run.measured_weights, sample=some)
+    else:
+        return ""
     if loss <= ERRORS * error or loss <= SHARE * max(0.0, best.value - level):
         return ""
     kind = "held-out point" if held_out else "training point"
+    remedies = ["a falling learning rate (`Adam('linear')`)"]
+    remedies += [] if loop.gradient.exact else ["more sweeps per update"]
+    remedies += ["`early_stopping=EarlyStopping()`"] if held_out else []
+    remedy = " or ".join(remedies)
     return (
         f"The machine has a log-likelihood of {value:.2f} nats per {kind}, but had {best.value:.2f} at "
-        f"update {best.update}; `TrainResult.best` is that one. A falling learning rate (`Adam('linear')`), "
-        "more sweeps per update"
-        + (", or `early_stopping=EarlyStopping()`" if held_out else "")
-        + " avoid this."
+        f"update {best.update}{_BEST if best.parameters.size else ''}. {remedy[0].upper()}{remedy[1:]} "
+        f"avoid{'s' if len(remedies) == 1 else ''} this."
     )
+
+
+def _best_without_guard(
+    loop: Loop, run: GuardedRun, measured: bool, held_out: bool, state: TrainState
+) -> Kept | None:
+    """The best machine by the records of a run without a guard, with its value on the points of the look
+    where the last machine was not measured. It has no parameters where they were not kept: that of a run that
+    was interrupted since.
+    """
+    values = {
+        record: record.validation if held_out else record.log_likelihood
+        for record in state.records
+        if math.isfinite(record.validation if held_out else record.log_likelihood)
+    }
+    if not values:
+        return None
+    record = max(values, key=lambda one: values[one])
+    if not loop.best or loop.best[0].epoch != record.epoch:
+        update = record.epoch * loop.n_batches
+        return Kept(np.zeros(0), update, record.epoch, values[record], math.nan, record.error)
+    best = loop.best[0]
+    if measured:
+        return best
+    rbm = loop.layout.view(best.parameters)
+    value = -mean_free_energy(rbm, run.measured, run.measured_weights) - best.log_z
+    return replace(best, value=value)
+
+
+def _error_of_loss(
+    loop: Loop, best: Kept, last: Kept, points: FloatArray, weights: FloatArray | None, *, sample: bool
+) -> float:
+    """The error of the difference between two machines on the same points, paired where both are known. Where
+    the better one is not, that over the points counts if they are a ``sample``, and not all that are learned.
+    """
+    if best.parameters.size:
+        # The differences of ln Z follow from the two values on the same points.
+        pair = replace(best, log_z=0.0), replace(last, log_z=0.0)
+        rough, error = paired_gain(loop.layout, *pair, points, weights)
+        return error if math.isfinite(rough) else math.inf
+    spread = 0.0
+    if sample:
+        energies = free_energies(loop.layout.view(last.parameters), np.asarray(points, dtype=np.float64))
+        spread = math.sqrt(2.0) * error_of_mean(energies, average(energies, weights), weights)
+    return math.hypot(spread, best.error, last.error)

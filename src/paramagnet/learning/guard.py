@@ -113,6 +113,13 @@ def as_guard(guard: Any, gradient: Gradient, earlier: TrainState | None) -> Guar
     return Guard() if guard else None
 
 
+def is_off(guard: Any, gradient: Gradient, earlier: TrainState | None) -> bool:
+    """Whether the user wants no judgement: by False, or by None where a run goes on that had False."""
+    if guard is None:
+        return as_guard(None, gradient, None) is not None and as_guard(None, gradient, earlier) is None
+    return isinstance(guard, (bool, np.bool_)) and not guard
+
+
 @dataclass(frozen=True, eq=False)
 class GuardedRun:
     """The guard of one run: its settings, and what it measures with."""

@@ -65,7 +65,13 @@ def level_of_means(
 ) -> float:
     """The log-likelihood of points under independent units with these means, one number per column."""
     layer = unit.at(unit.start_parameters(measured.shape[1]))
-    bias = bias_of_means(layer, means, "data")
+    return level_of_biases(layer, bias_of_means(layer, means, "data"), measured, measured_weights)
+
+
+def level_of_biases(
+    layer: Unit, bias: FloatArray, measured: npt.NDArray[Any], measured_weights: FloatArray | None = None
+) -> float:
+    """The same for independent units with these biases; ``layer`` is a unit type with its parameters."""
     each, log_z = np.empty(len(measured)), float(layer.log_trace(bias).sum())
     for first in range(0, len(measured), BLOCK):
         states = np.asarray(measured[first : first + BLOCK], dtype=np.float64)

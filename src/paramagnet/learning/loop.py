@@ -31,6 +31,7 @@ from paramagnet.learning.reused_slots import advance_reusing, can_reuse_slots
 from paramagnet.learning.sampled_setup import is_compiled, name_order_of_sums
 from paramagnet.learning.sampled_update import OVERWRITTEN_FROM, SampledUpdate
 from paramagnet.learning.state import TrainState
+from paramagnet.learning.watch import Kept
 from paramagnet.learning.weighting import PointWeights
 from paramagnet.sampling.devices import KERNELS
 from paramagnet.units import FloatArray, Unit
@@ -79,6 +80,8 @@ class Loop:
     overwrite: bool = False
     guard: GuardedRun | None = None
     stopping: EarlyStopping | None = None
+    judged: bool = False  # whether a run without a guard keeps its best machine, and judges its last one
+    best: list[Kept] = field(default_factory=list)  # by measurements, where the state does not hold it
     latest: list[TrainState] = field(default_factory=list)
 
     @property

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paramagnet.estimates import Estimate
-from paramagnet.learning.early_stopping import noted
+from paramagnet.learning.early_stopping import measured_machine, noted
 from paramagnet.learning.evaluation import LogZ, as_estimate
 from paramagnet.learning.gradients.base import GradientState, ModelMoments
 from paramagnet.learning.likelihood import mean_free_energy
 from paramagnet.learning.state import Record, TrainState
+from paramagnet.learning.watch import set_aside
 from paramagnet.sampling.chains import Chains
 from paramagnet.sampling.devices import KERNELS
 
@@ -40,6 +41,10 @@ def measured(loop: Loop, state: TrainState, gradient_norm: float) -> tuple[Train
     state = replace(state, records=(*state.records, record), seconds=seconds)
     if loop.guard is not None or loop.stopping is not None:
         state = noted(state, log_z, loop.held_out, loop.stopping, loop.held_out_weights)
+    elif loop.judged:
+        now = measured_machine(state, log_z)
+        if not loop.best or now.value > loop.best[0].value:
+            loop.best[:] = [set_aside(now)]
     return state, model
 
 

@@ -19,7 +19,7 @@ from paramagnet.learning.early_stopping import EarlyStopping, as_early_stopping
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch, as_log_z
 from paramagnet.learning.gradients.base import ArrayState, Gradient
 from paramagnet.learning.gradients.default import default_gradient
-from paramagnet.learning.guard import Guard, GuardedRun, as_guard
+from paramagnet.learning.guard import Guard, GuardedRun, as_guard, is_off
 from paramagnet.learning.loop import Loop
 from paramagnet.learning.moments import append_ones
 from paramagnet.learning.optimizers import (
@@ -203,6 +203,7 @@ def _make_loop(
         overwrite=overwrite,
         guard=guarded,
         stopping=as_early_stopping(early_stopping, validation, evaluated),
+        judged=watchful is not None or not is_off(guard, gradient, earlier),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from paramagnet.learning.ending import best_of
 from paramagnet.learning.state import History, TrainState
+from paramagnet.learning.watch import Kept
 from paramagnet.rbm import RBM
 
 
@@ -27,6 +28,7 @@ class TrainResult:
     state: TrainState
     finished: bool
     notes: tuple[str, ...] = ()
+    _best: Kept | None = None  # of a run without a guard, which its state does not hold
 
     def __repr__(self) -> str:
         sizes = f"{self.rbm.n_visible} x {self.rbm.n_hidden} units"
@@ -42,12 +44,15 @@ class TrainResult:
 
     @property
     def best(self) -> RBM:
-        """The machine with the best measurement (held-out points count where there are some), where a guard
-        or early stopping kept it; else ``rbm``.
+        """The machine with the best measurement (held-out points count where there are some); ``rbm`` where
+        nothing was measured, or where a run without a guard was not measured at its end.
+
+        With ``guard=False`` no machine is kept but ``rbm``, and of a resumed run without a guard only those
+        measured since.
         """
-        kept = best_of(self.state)
+        kept = best_of(self.state) or self._best
         watch = self.state.watch
-        measured = watch is not None and watch.best is not None
+        measured = self._best is not None or (watch is not None and watch.best is not None)
         if not measured and not any("`TrainResult.best`" in note for note in self.notes):
             return self.rbm  # no check of the guard saw a machine that was clearly better than the last one
         return self.rbm if kept is None else self.state.layout.machine(kept.parameters)

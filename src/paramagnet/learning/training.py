@@ -16,7 +16,7 @@ from typing import Any
 from paramagnet._checks import as_callable
 from paramagnet.learning.centring import Centring
 from paramagnet.learning.early_stopping import EarlyStopping
-from paramagnet.learning.ending import best_of, closing_notes
+from paramagnet.learning.ending import best_measured, best_of, closing_notes
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
 from paramagnet.learning.gradients.base import Gradient
 from paramagnet.learning.guard import Guard
@@ -131,7 +131,9 @@ def train(
     guard : bool or Guard, optional
         Whether to check every few hundred updates that the likelihood has not fallen, and to go back and to
         lower the learning rate where it has (`Guard`). None does so where gradients come from chains that
-        persist, and as before where a run goes on; False never.
+        persist, and as before where a run goes on; False never. Without a guard a run of 200 updates or more
+        is judged once, at its end: by its measurements, or by one small estimate where the last machine was
+        not measured. False leaves that out, too.
     early_stopping : EarlyStopping, optional
         Ends the run when the log-likelihood of ``validation`` no longer improves; the machine of the result
         is then the best one.
@@ -188,13 +190,15 @@ def train(
     last = loop.latest[0]  # the generator yields at least the start
     stopped = loop.stopping is not None and last.watch is not None and last.watch.stopped
     kept = best_of(last) if loop.stopping is not None else None
-    notes = closing_notes(loop, last)  # before the machine, a copy of the parameters
+    start = rbm if isinstance(rbm, RBM) else None
+    notes = closing_notes(loop, last, start)  # before the machine, a copy of the parameters
     return TrainResult(
         last.rbm if kept is None else last.layout.machine(kept.parameters),
         last.history,
         last,
         finished and (stopped or last.epoch >= planned),
         notes,
+        best_measured(loop, last, notes),
     )
 
 
