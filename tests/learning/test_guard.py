@@ -83,8 +83,9 @@ def test_a_failure_is_found_and_named_and_the_run_ends_better():
     with pytest.warns(TrainingWarning) as warned:
         result = train(machine(), DATA, epochs=50, **TOO_FAST)
     assert "Training failed at update" in str(warned[0].message)
-    failed = [check for check in result.state.checks if check.failed]
+    failed = [check for check in result.checks if check.failed]
     assert failed
+    assert result.checks == result.state.checks
     assert any("Training failed at update" in note for note in result.notes)
     assert result.state.rate_factor == pytest.approx(0.7 ** len(failed))
     assert len(result.notes) == len(warned)  # the end may be worse than the best, but not unmentioned

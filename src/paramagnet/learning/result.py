@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from paramagnet.learning.ending import best_of
 from paramagnet.learning.state import History, TrainState
-from paramagnet.learning.watch import Kept
+from paramagnet.learning.watch import Check, Kept
 from paramagnet.rbm import RBM
 
 
@@ -16,7 +16,8 @@ class TrainResult:
     """The trained machine, the learning curve, the last state, and whether the run came to its end.
 
     ``notes`` says in words what went wrong, if anything did: failures that the guard found, a result below
-    independent units, or a machine that was better before. `best` is the best machine that was measured.
+    independent units, or a machine that was better before. `best` is the best machine that was measured, and
+    `checks` are the checks of the guard, with each automatic change of the learning rate.
 
     Its text gives the last measurement. ``history.error`` is the error of ``ln Z`` alone, zero where that is
     exact; a mean over few points has another one. ``pm.log_likelihood(result.rbm, held_out)`` has both:
@@ -56,3 +57,10 @@ class TrainResult:
         if not measured and not any("`TrainResult.best`" in note for note in self.notes):
             return self.rbm  # no check of the guard saw a machine that was clearly better than the last one
         return self.rbm if kept is None else self.state.layout.machine(kept.parameters)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of the guard: update, log-likelihood with its error, the factor on the learning rate
+        from then on, and whether the machine had failed.
+        """
+        return self.state.checks
