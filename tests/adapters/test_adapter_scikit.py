@@ -101,6 +101,25 @@ def test_penalties_reach_training(bits):
     }
 
 
+# Notes
+
+
+@pytest.mark.parametrize("gradient", [None, pm.CD(1, n_threads=1), pm.PCD(20, 1, 5, n_threads=1)])
+def test_a_machine_below_independent_units_is_a_warning(bits, gradient):
+    settings = {"n_iter": 300, "batch_size": 40, "gradient": gradient, "random_state": 0}
+    model = RBMTransformer(4, gain=30.0, learning_rate=1e-6, **settings)
+    with pytest.warns(pm.TrainingWarning, match="it has learned less than the means"):
+        model.fit(bits)
+    assert model.score(bits) < pm.independent_log_likelihood(bits, "bit")
+    assert any("it has learned less than the means" in note for note in model.notes_)
+    assert pickle.loads(pickle.dumps(model)).notes_ == model.notes_
+    healthy = RBMTransformer(4, learning_rate=0.01, **settings).fit(bits)
+    assert healthy.score(bits) > pm.independent_log_likelihood(bits, "bit")
+    assert not any("nats" in note for note in healthy.notes_)
+    model.partial_fit(bits)  # not judged
+    assert not any("nats" in note for note in model.notes_)
+
+
 # Likelihoods
 
 

@@ -93,7 +93,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         `paramagnet.Adam`, `SGD` or one of your own; None is Adam with ``learning_rate``.
     guard : bool or Guard, optional
         Whether `fit` checks now and then that training has not failed, see `paramagnet.Guard`; None does so
-        where gradients come from chains that persist.
+        where gradients come from chains that persist, and else judges the machine once, at the end.
     log_z : LogZ, optional
         How ``ln Z`` is found for likelihoods, a `paramagnet.LogZ`; None is exact where that takes no more
         than a second, else mAIS.
@@ -115,6 +115,10 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     score_error_ : float
         The standard error that `log_partition_` gives to `score`, 0 where it is exact. The error of a mean
         over few points comes on top; see `score`.
+    notes_ : tuple of str
+        What went wrong in training, in words, as `paramagnet.TrainResult.notes`; empty if nothing did. A
+        machine of 200 updates or more that ends below independent units is a `paramagnet.TrainingWarning`,
+        too, unless ``guard`` is False.
     n_features_in_ : int
         Number of features seen by `fit`.
     feature_names_in_ : ndarray
@@ -197,7 +201,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Go through the points of ``X`` once, from where the last call or `fit` ended.
 
         The first call learns the thresholds, so its points should be typical. ``sample_weight`` is as in
-        `fit`.
+        `fit`. After the first call there is no guard, and no judgement of the machine: whether it still gets
+        better is for `score` to say.
         """
         first = not hasattr(self, "_state")
         X = validate_data(self, X, dtype=_DTYPES, reset=first, ensure_min_samples=2 if first else 1)
@@ -288,7 +293,7 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         if isinstance(start, TrainState):
             start, guard = take_over(start, states, rng=rng, **options), False
         result = train(start, states, epochs=epochs, evaluate=(), rng=rng, guard=guard, **options)
-        self._state, self.rbm_ = result.state, result.rbm
+        self._state, self.rbm_, self.notes_ = result.state, result.rbm, result.notes
         self._n_features_out = result.rbm.hidden_bias.size
         self._means: FloatArray = np.average(states, axis=0, weights=weights)
         self._log_partition: Estimate | None = None

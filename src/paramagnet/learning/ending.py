@@ -61,14 +61,15 @@ def best_of(state: TrainState) -> Kept | None:
 def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tuple[str, ...]:
     """What the user should know about the result; ``start`` is the machine that the run began with.
 
-    It is logged. What failed is a warning, too, where there is a guard, unless the run was shorter than the
-    time from one check to the next: so few updates are a trial. Without a guard, only a result below
-    independent units is one. Symptoms of a machine that learned less than it could, such as idle units, are
-    notes alone.
+    It is logged. What failed is a warning, too, where there is a guard, unless the run was shorter than 200
+    updates and than the time from one check to the next: so few are a trial. Without a guard, only a result
+    below independent units is one. Symptoms of a machine that learned less than it could, such as idle units,
+    are notes alone.
     """
     guard = loop.guard
     run = guard or _unguarded(loop)
-    loud = loop.judged and state.update >= (FEWEST_UPDATES if guard is None else guard.every)
+    fewest = FEWEST_UPDATES if guard is None else min(FEWEST_UPDATES, guard.every)
+    loud = loop.judged and state.update >= fewest
     notes = []
     for index, check in enumerate(state.checks):
         if check.failed:
