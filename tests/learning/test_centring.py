@@ -55,6 +55,12 @@ PAIRS_OF_ANY_UNITS = [
     ("relu", "bit"),
     ("relu", "spin"),
     ("drelu", "bit"),
+    ("drelu", "spin"),
+    ("gaussian", "categorical(3)"),
+    ("categorical(3)", "gaussian"),
+    ("categorical(3)", "drelu"),
+    ("relu", "categorical(3)"),
+    ("drelu", "categorical(3)"),
 ]
 
 
