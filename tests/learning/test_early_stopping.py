@@ -29,10 +29,10 @@ from paramagnet.learning.watch import Kept
 RNG = np.random.default_rng(0)
 
 
-def draw(n_points):
+def draw(n_points, rng=RNG):
     """Weakly coupled spins: few points of them are soon learned by heart."""
-    first = RNG.choice([-1.0, 1.0], size=(n_points, 1))
-    return np.where(RNG.random((n_points, 8)) < 0.7, first, -first)
+    first = rng.choice([-1.0, 1.0], size=(n_points, 1))
+    return np.where(rng.random((n_points, 8)) < 0.7, first, -first)
 
 
 DATA, HELD_OUT = draw(25), draw(400)
@@ -43,25 +43,29 @@ def machine():
     return initialize(8, 10, rng=0)
 
 
-def test_a_machine_that_overfits_is_stopped_at_its_best():
-    whole = train(machine(), DATA, epochs=600, **OVERFITS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_machine_that_overfits_is_stopped_at_its_best(seed):
+    rng = np.random.default_rng(seed)
+    data, held_out = draw(25, rng), draw(400, rng)
+    options = {**OVERFITS, "validation": held_out}
+    whole = train(machine(), data, epochs=600, **options)
     values = whole.history.validation
     best = int(whole.history.epoch[values.argmax()])
     assert values.max() - values[-1] > 0.5  # it does overfit
-    result = train(machine(), DATA, epochs=600, early_stopping=EarlyStopping(patience=5), **OVERFITS)
+    result = train(machine(), data, epochs=600, early_stopping=EarlyStopping(patience=5), **options)
     assert result.finished
     assert result.state.watch.stopped
     assert best <= result.state.epoch < 600
     kept = result.state.watch.best
     assert abs(kept.epoch - best) <= 10
-    assert log_likelihood(result.rbm, HELD_OUT).value == pytest.approx(kept.value, abs=1e-12)
+    assert log_likelihood(result.rbm, held_out).value == pytest.approx(kept.value, abs=1e-12)
     assert np.array_equal(result.rbm.weights, result.best.weights)
     # An independent count of the evaluations since the last improvement beyond two errors.
     machines = {}
-    train(machine(), DATA, epochs=600, callback=lambda s: machines.setdefault(s.epoch, s.rbm), **OVERFITS)
+    train(machine(), data, epochs=600, callback=lambda s: machines.setdefault(s.epoch, s.rbm), **options)
     reference, misses = machines[0], 0
     for epoch in itertools.count(10, 10):
-        difference = [-rbm.free_energy(HELD_OUT) - log_partition(rbm) for rbm in (reference, machines[epoch])]
+        difference = [-rbm.free_energy(held_out) - log_partition(rbm) for rbm in (reference, machines[epoch])]
         d = difference[1] - difference[0]
         improved = d.mean() > 2.0 * d.std(ddof=1) / math.sqrt(len(d))
         reference, misses = (machines[epoch], 0) if improved else (reference, misses + 1)
@@ -127,6 +131,7 @@ def test_bad_options_are_refused(options, words):
         EarlyStopping(0)
 
 
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")  # so short a run may learn too little
 def test_a_budget_in_seconds_is_planned_once_and_resumed(tmp_path):
     path = tmp_path / "run.checkpoint"
     options = {"gradient": PCD(10, 1, 5, n_threads=1), "batch_size": 5, "evaluate": (), "rng": 1}
