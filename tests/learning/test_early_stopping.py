@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from paramagnet import (
     train,
 )
 from paramagnet.layout import Layout
+from paramagnet.learning import budget
 from paramagnet.learning.early_stopping import is_better, paired_gain
 from paramagnet.learning.optimizers import close_schedule
 from paramagnet.learning.schedule import read_schedule
@@ -154,6 +156,24 @@ def test_a_budget_in_seconds_is_planned_once_and_resumed(tmp_path):
     assert np.array_equal(again.rbm.weights, whole.rbm.weights)
     with pytest.raises(ValueError, match="`seconds` must be left out when a run goes on"):
         train(by_epochs.state, DATA, seconds=1.0, **options)
+
+
+def test_a_tenth_of_the_seconds_is_left_for_what_is_not_timed(monkeypatch):
+    """By a clock on which the start takes 0.5 s and every update 0.01 s."""
+    now = 0.0
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: now)
+
+    def steps():
+        nonlocal now
+        now += 0.5
+        while True:
+            yield None
+            now += 0.01
+
+    for seconds in (5.0, 50.0):
+        now = 0.0
+        found, _ = budget.plan(lambda epochs: (SimpleNamespace(n_batches=1), steps()), None, seconds, ())
+        assert now + 0.5 + 0.01 * found == pytest.approx(0.9 * seconds, abs=0.02)
 
 
 def test_the_shorter_of_epochs_and_seconds_counts():

@@ -30,6 +30,7 @@ MOST_SECONDS = 1e9
 SHARE_TIMED = 0.03  # of the seconds, for timing
 LONGEST_TIMED = 5.0  # seconds
 FEWEST_TIMED = 5  # updates that are timed, and as many before them that are not
+SHARE_UNTIMED = 0.1  # of the seconds, for what is not timed: the checks of the guard, and the end of the run
 SHARE_MEASURED = 0.2  # of the seconds, for measurements, where their number is left open
 MOST_MEASURED = 50
 
@@ -86,7 +87,7 @@ def plan(
             measured(loop, loop.latest[0], 0.0)
             measure = time.perf_counter() - timed
         n_measured = int(min(MOST_MEASURED, max(1.0, SHARE_MEASURED * seconds / measure)))
-    left = seconds - (time.perf_counter() - began) - start
+    left = (1.0 - SHARE_UNTIMED) * seconds - (time.perf_counter() - began) - start
     most = MOST_SWEEPS if epochs is None else epochs
     if isinstance(evaluate, (int, np.integer)):
         found = int(left / (update * n_batches + measure / as_count(evaluate, "evaluate")))
