@@ -145,7 +145,7 @@ def main() -> None:
     try:
         import sklearn  # noqa: F401
     except ModuleNotFoundError:
-        print('scikit-learn is not installed (pip install "paramagnet[sklearn]"): nothing is measured.')
+        print('scikit-learn is not installed (pip install ".[sklearn]"): nothing is measured.')
         return
     warm = np.random.default_rng(0).integers(0, 2, size=(100, 64)).astype(float)
     fit_ours(warm, 0, n_iter=1)  # compiles the kernels

@@ -21,7 +21,7 @@ import numpy as np
 try:
     import torch
 except ImportError:
-    print('bench_torch needs PyTorch, which is not installed: pip install "paramagnet[torch]"')
+    print('bench_torch needs PyTorch, which is not installed: pip install ".[torch]"')
     raise SystemExit(0) from None
 
 import paramagnet as pm

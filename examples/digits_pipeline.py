@@ -1,6 +1,6 @@
 """Handwritten digits from few labels: the machine learns from all images, the classifier from 100 of them.
 
-Needs scikit-learn: pip install "paramagnet[sklearn]"
+Needs scikit-learn: pip install ".[sklearn]" in a checkout
 """
 
 from __future__ import annotations

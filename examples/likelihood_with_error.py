@@ -1,7 +1,7 @@
 """Two machines, one set of points: which is the better model, and is the difference larger than its error?
 
 The machines have 64 visible and 40 hidden units, too many to enumerate, so ln Z is estimated by mAIS. Needs
-scikit-learn for the digits: pip install "paramagnet[sklearn]"
+scikit-learn for the digits: pip install ".[sklearn]" in a checkout
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 FOLDER/sequences must hold ``ww_sequences.fa`` (an alignment of the family PF00397 of Pfam) and
 ``ss_sequences.txt`` (sequences of nine letters with their counts); both come with the package logomaker, in
 its folder examples. Files of yours take their place below. Figures need matplotlib:
-pip install "paramagnet[plot]"
+pip install ".[plot]" in a checkout
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A machine in plain PyTorch, started at the theory's scale by one line; nothing else of it is ours.
 
-Needs PyTorch: pip install "paramagnet[torch]"
+Needs PyTorch: pip install ".[torch]" in a checkout
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from paramagnet._extras import how_to_install
 from paramagnet._files import write_atomically
 
 FORMATS = ("png", "svg", "pdf")
@@ -54,7 +55,7 @@ def check_figure_path(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ValueError('Figures need matplotlib: pip install "paramagnet[plot]".') from None
+        raise ValueError(f"Figures need matplotlib: {how_to_install('plot')}.") from None
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import paramagnet as pm
 
-jax = pytest.importorskip("jax", reason='needs JAX: pip install "paramagnet[jax]"')
+jax = pytest.importorskip("jax", reason='needs JAX: pip install ".[jax]"')
 jnp = jax.numpy
 
 from paramagnet.adapters.jaxinit import layer_correlation_normal  # noqa: E402

@@ -16,7 +16,7 @@ from paramagnet.rbm import RBM
 from paramagnet.theory.scale import weight_std
 from paramagnet.theory.status import MaximumWarning
 
-torch = pytest.importorskip("torch", reason='needs pip install "paramagnet[torch]"')
+torch = pytest.importorskip("torch", reason='needs pip install ".[torch]"')
 pytorch = pytest.importorskip("paramagnet.adapters.pytorch")
 RBMModule, layer_correlation_normal_ = pytorch.RBMModule, pytorch.layer_correlation_normal_
 from_tensors, to_tensors = pytorch.from_tensors, pytorch.to_tensors
@@ -292,7 +292,8 @@ def test_without_torch_the_extra_is_named():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
-        'paramagnet.adapters.pytorch needs PyTorch, which is not installed: pip install "paramagnet[torch]".'
+        'paramagnet.adapters.pytorch needs PyTorch, which is not installed: pip install ".[torch]" in a '
+        "checkout of paramagnet."
     )
 
 

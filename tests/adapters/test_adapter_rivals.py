@@ -40,7 +40,7 @@ def log_probabilities(rbm):
 # scikit-learn
 
 needs_sklearn = pytest.mark.skipif(
-    find_spec("sklearn") is None, reason='needs scikit-learn: pip install "paramagnet[sklearn]"'
+    find_spec("sklearn") is None, reason='needs scikit-learn: pip install ".[sklearn]"'
 )
 
 
@@ -156,7 +156,7 @@ def test_what_is_no_bernoulli_rbm():
 
 @pytest.fixture
 def h5py():
-    return pytest.importorskip("h5py", reason='needs h5py: pip install "paramagnet[rbms]"')
+    return pytest.importorskip("h5py", reason='needs h5py: pip install ".[rbms]"')
 
 
 @pytest.mark.parametrize(("visible", "hidden"), UNITS)
@@ -266,7 +266,7 @@ ignore_jit_warning = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationW
 
 @pytest.fixture
 def rbms():
-    pytest.importorskip("torch", reason='needs torch: pip install "paramagnet[torch]"')
+    pytest.importorskip("torch", reason='needs torch: pip install ".[torch]"')
     return pytest.importorskip("rbms", reason="needs rbms, which `make test EXTRAS=all` installs")
 
 
@@ -385,13 +385,13 @@ def test_what_is_no_machine_of_rbms():
 def test_a_missing_extra_is_named(monkeypatch, blocked, extra, call):
     monkeypatch.setitem(sys.modules, blocked, None)
     monkeypatch.delitem(sys.modules, "paramagnet.adapters.scikit", raising=False)
-    with pytest.raises(ImportError, match=rf'pip install "paramagnet\[{extra}\]"'):
+    with pytest.raises(ImportError, match=rf'pip install "\.\[{extra}\]"'):
         call()
 
 
 def test_torch_is_named_where_random_states_are_wanted(monkeypatch, tmp_path, h5py):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r'pip install "paramagnet\[torch\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[torch\]"'):
         rbms_archive.save_rbms(make_machine(), tmp_path / "a.h5", seed=1)
     rbms_archive.save_rbms(make_machine(), tmp_path / "a.h5")
 

@@ -11,7 +11,7 @@ import pytest
 
 import paramagnet as pm
 
-pytest.importorskip("sklearn", reason='needs scikit-learn: pip install "paramagnet[sklearn]"')
+pytest.importorskip("sklearn", reason='needs scikit-learn: pip install ".[sklearn]"')
 
 from sklearn.base import clone
 from sklearn.datasets import load_digits

@@ -204,7 +204,7 @@ def test_sample_completes_what_is_clamped(folder):
 def test_images_say_what_they_need_without_matplotlib(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run("sample", "small.safetensors", "--out", "a.png", code=1)
-    assert 'pip install "paramagnet[plot]"' in str(result.exception)
+    assert 'pip install ".[plot]"' in str(result.exception)
 
 
 SAMPLE = ("sample", "small.safetensors", "--out")

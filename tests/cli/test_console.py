@@ -40,8 +40,8 @@ def test_lines_of_their_own_stay_so():
     "whole",
     [
         "`paramagnet data binarize IN OUT.npy --header`",
-        "pip install 'paramagnet[data]'.",
-        'pip install "paramagnet[plot]", or',
+        'pip install ".[data]".',
+        'pip install ".[plot]",',
         "'/home/some one/my data/points of the year.csv'",
         "/home/a/very/long/path/without/spaces/that/is/wider/than/the/terminal/of/eighty/columns/x.csv.",
         "`paramagnet train a.csv --hidden-units 10 --epochs 100 --out a.safetensors --learning-rate 0.1`",

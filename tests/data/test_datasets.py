@@ -182,9 +182,7 @@ def test_digits():
 
 def test_digits_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn.datasets", None)
-    with pytest.raises(
-        ValueError, match=r"`digits` come with scikit-learn: pip install 'paramagnet\[sklearn\]'"
-    ):
+    with pytest.raises(ValueError, match=r'`digits` come with scikit-learn: pip install "\.\[sklearn\]"'):
         load_dataset("digits")
 
 

@@ -14,7 +14,7 @@ import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
 LEAVES = {
-    "_arrays", "_checks", "_files", "_lazy", "_log_weights", "_parallel", "_progress", "_recycled",
+    "_arrays", "_checks", "_extras", "_files", "_lazy", "_log_weights", "_parallel", "_progress", "_recycled",
     "_registry", "_version",
 }  # fmt: skip
 CORE = {"units", "rbm", "layout", "estimates"}
@@ -26,6 +26,7 @@ PRODUCT = (
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
+    "_extras": set(),
     "_version": set(),
     "_files": set(),
     "_lazy": set(),

@@ -34,7 +34,7 @@ from paramagnet.sampling.devices import as_engine
 from paramagnet.sampling.layer import layers_of
 from paramagnet.units import SPIN
 
-torch = pytest.importorskip("torch", reason='needs pip install "paramagnet[torch]"')
+torch = pytest.importorskip("torch", reason='needs pip install ".[torch]"')
 engine_module = pytest.importorskip("paramagnet.sampling.torch_engine")
 TorchDispatchMode = pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode
 
@@ -439,7 +439,8 @@ def test_without_torch_the_extra_is_named():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
-        "`device` = 'cuda' needs PyTorch, which is not installed: pip install \"paramagnet[torch]\"."
+        "`device` = 'cuda' needs PyTorch, which is not installed: pip install \".[torch]\" in a checkout of "
+        "paramagnet."
     )
 
 

@@ -167,7 +167,7 @@ def test_an_address_that_does_not_answer_is_an_error(monkeypatch, tmp_path):
 
 def test_without_dask_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ValueError, match=r"`--scheduler` needs Dask: pip install 'paramagnet\[sweep\]'"):
+    with pytest.raises(ValueError, match=r'`--scheduler` needs Dask: pip install "\.\[sweep\]"'):
         DaskWorkers("tcp://127.0.0.1:1")
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from paramagnet._arrays import shown
 from paramagnet._checks import as_count
-from paramagnet.adapters._extras import missing_extra
+from paramagnet._extras import missing_extra
 from paramagnet.initializers import initialize
 from paramagnet.rbm import RBM, as_rbm
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from paramagnet._arrays import require_memory, shown
 from paramagnet._checks import as_count, as_positive, as_real
-from paramagnet.adapters._extras import missing_extra
+from paramagnet._extras import missing_extra
 from paramagnet.theory.ensemble import as_bias
 from paramagnet.theory.scale import weight_std
 from paramagnet.units import Unit, as_unit

@@ -20,8 +20,8 @@ import numpy as np
 
 from paramagnet._arrays import as_array, as_float64, shown
 from paramagnet._checks import as_count, as_path, as_positive, as_real
+from paramagnet._extras import missing_extra
 from paramagnet._files import write_atomically
-from paramagnet.adapters._extras import missing_extra
 from paramagnet.rbm import RBM, as_rbm
 from paramagnet.units import BIT, as_binary
 

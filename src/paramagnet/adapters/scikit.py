@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from paramagnet._arrays import shown
 from paramagnet._checks import as_count, as_real, as_sample_weight, as_states
-from paramagnet.adapters._extras import missing_extra
+from paramagnet._extras import missing_extra
 from paramagnet.data.binarize import Binarizer, ConstantDataWarning, fit_binarizer
 from paramagnet.estimates import Estimate
 from paramagnet.initializers import initialize

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paramagnet._extras import how_to_install
 from paramagnet.cli.console import say
 from paramagnet.cli.interruptions import GO_ON, interruptible
 from paramagnet.cli.points_file import DataArgument, Header
@@ -78,7 +79,6 @@ def compare(
     """
     from paramagnet.sweeps.compare import compare_initializations
     from paramagnet.sweeps.groups import GAINS, RIVALS
-
     options = TableOptions(
         columns, drop, label, no_label, missing, numbers, categories, header, decimal=decimal
     )
@@ -173,7 +173,7 @@ def _write(comparison: InitializationComparison, out: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        say('no curves: figures need matplotlib, pip install "paramagnet[plot]".', err=True)
+        say(f"no curves: figures need matplotlib, {how_to_install('plot')}.", err=True)
         return
     from paramagnet.plots import save_figure
     from paramagnet.sweeps.curves import draw_learning_curves

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from paramagnet._extras import how_to_install
+
 # Packages of the extras, as they are imported and as they are installed.
 _EXTRAS = {
     "plot": ("matplotlib",),
@@ -79,7 +81,7 @@ def _extras() -> dict[str, str]:
         versions = {package: _version(package) for package in packages}
         missing = [package for package, version in versions.items() if version is None]
         there = ", ".join(f"{package} {version}" for package, version in versions.items() if version)
-        remedy = f"not installed ({', '.join(missing)}): pip install 'paramagnet[{extra}]'"
+        remedy = f"not installed ({', '.join(missing)}): {how_to_install(extra)}"
         found[extra] = remedy if missing else there
     return found
 
@@ -98,7 +100,7 @@ def _data() -> dict[str, str]:
     try:
         cache = str(cache_folder())
     except ValueError:
-        cache = "none: downloads need pooch, pip install 'paramagnet[data]'"
+        cache = f"none: downloads need pooch, {how_to_install('data')}"
     return {ENVIRONMENT: place, "cache of downloads": cache}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from paramagnet._extras import how_to_install
 from paramagnet.cli.console import say
 from paramagnet.cli.sheets import print_sheet
 
@@ -39,7 +40,7 @@ def report(
             raise ValueError(f"The folder {str(path.parent)!r} does not exist; make it first.")
     if figures and not _has_matplotlib():
         raise ValueError(
-            'Figures need matplotlib: pip install "paramagnet[plot]", or leave them out with --no-figures.'
+            f"Figures need matplotlib: {how_to_install('plot')}, or leave them out with --no-figures."
         )
     records = read_results(results)
     findings = results / "findings.md"
@@ -66,7 +67,7 @@ def finish_sweep(results: Path, sweeps: Sequence[str]) -> None:
         print_sheet(sheet)
     has_matplotlib = _has_matplotlib()
     if not has_matplotlib:
-        say('the report has no figures: they need matplotlib, pip install "paramagnet[plot]".', err=True)
+        say(f"the report has no figures: they need matplotlib, {how_to_install('plot')}.", err=True)
     report(results, results / "report.html", None, None, has_matplotlib)
 
 

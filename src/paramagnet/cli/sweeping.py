@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from paramagnet._extras import how_to_install
 from paramagnet.cli.console import say
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def make_executor(jobs: int | None, scheduler: str | None) -> Executor:
     if jobs is None:
         jobs = count_cores()
         if jobs > 1 and importlib.util.find_spec("loky") is None:
-            say("one process only: more need loky, pip install 'paramagnet[sweep]'.", err=True)
+            say(f"one process only: more need loky, {how_to_install('sweep')}.", err=True)
             jobs = 1
     return local_executor(jobs)
 

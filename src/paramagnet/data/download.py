@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from paramagnet._extras import how_to_install
 from paramagnet.data.sources import RemoteFile, Source, SourceFile
 
 ENVIRONMENT = "PARAMAGNET_DATA"
@@ -113,7 +114,7 @@ def _import_pooch() -> Any:
         import pooch
     except ImportError:
         raise ValueError(
-            f"Downloads need pooch: pip install 'paramagnet[data]'. Or name a folder with the files by "
+            f"Downloads need pooch: {how_to_install('data')}. Or name a folder with the files by "
             f"{ENVIRONMENT} or `data_dir`."
         ) from None
     return pooch

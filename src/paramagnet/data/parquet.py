@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from paramagnet._extras import how_to_install
 from paramagnet.data.limits import check_size
 from paramagnet.data.table import Label, Table, choose_label, encode_labels
 
@@ -21,7 +22,7 @@ def open_parquet(source: Path) -> Any:
         from pyarrow import parquet
     except ImportError:
         raise ValueError(
-            "`path` is a parquet file, which needs pyarrow: pip install 'paramagnet[data]'."
+            f"`path` is a parquet file, which needs pyarrow: {how_to_install('data')}."
         ) from None
     with open(source, "rb") as file:
         size = os.fstat(file.fileno()).st_size

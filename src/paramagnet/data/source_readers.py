@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paramagnet._extras import how_to_install
 from paramagnet.data.idx import parse_idx
 from paramagnet.data.table import Table, default_names, encode_labels
 from paramagnet.data.text import parse_text
@@ -53,7 +54,7 @@ def read_digits(source: Source, contents: Sequence[bytes]) -> Table:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise ValueError("`digits` come with scikit-learn: pip install 'paramagnet[sklearn]'.") from None
+        raise ValueError(f"`digits` come with scikit-learn: {how_to_install('sklearn')}.") from None
     digits = load_digits()
     codes, classes = encode_labels(digits.target)
     return Table(digits.data, default_names(64), codes, classes, image_shape=source.image_shape)

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from paramagnet._arrays import shown
+from paramagnet._extras import missing_extra
 from paramagnet.units import BinaryUnit
 
 if TYPE_CHECKING:
@@ -58,4 +59,4 @@ def as_engine(device: Any, *units: Any) -> TorchEngine | None:
 
 def missing_torch(what: str) -> ImportError:
     """The error where PyTorch is not installed and ``what`` needs it."""
-    return ImportError(f'{what} needs PyTorch, which is not installed: pip install "paramagnet[torch]".')
+    return missing_extra(what, "PyTorch, which is not installed", "torch")

@@ -16,6 +16,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+from paramagnet._extras import how_to_install
 from paramagnet._version import __version__
 
 CONNECT_SECONDS = 10.0
@@ -38,7 +39,7 @@ class DaskWorkers:
             import distributed
         except ImportError:
             raise ValueError(
-                "`--scheduler` needs Dask: pip install 'paramagnet[sweep]', here and for the workers."
+                f"`--scheduler` needs Dask: {how_to_install('sweep')}, here and for the workers."
             ) from None
         self._distributed, self._address = distributed, address
         where = _read_address(address)

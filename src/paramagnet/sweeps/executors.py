@@ -13,6 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from paramagnet._extras import how_to_install
+
 ORPHAN_SECONDS = 5.0  # between two checks whether the parent process is alive
 
 Result = TypeVar("Result")
@@ -78,7 +80,7 @@ class LocalProcesses:
             import loky
         except ImportError:
             raise ValueError(
-                "`jobs` above 1 needs loky: pip install 'paramagnet[sweep]'. With `--jobs 1` runs are "
+                f"`jobs` above 1 needs loky: {how_to_install('sweep')}. With `--jobs 1` runs are "
                 "executed one after the other."
             ) from None
         self._loky = loky
