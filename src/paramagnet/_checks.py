@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,8 @@ MOST_CHAINS = 10**7  # largest number of chains, samples or temperatures; more w
 MOST_SWEEPS = 10**9  # largest number of sweeps or epochs; more would not end in a lifetime
 MOST_THREADS = 4096
 _LONGEST_PATH = 4095  # bytes
+_MOST_FILES = 1000  # of a folder, whose names are compared with one
+_LONGEST_COMPARED = 100  # characters of a name that is compared with others
 _LONGEST_NAME = 255  # bytes of a file's name, on all common file systems
 
 
@@ -91,7 +93,7 @@ def as_choice(value: Any, argument: str, choices: Sequence[str]) -> str:
         known = (
             f"{', '.join(others)} or {last}" if len(others) < 3 else f"one of {', '.join(map(repr, choices))}"
         )
-        raise ValueError(f"`{argument}` must be {known}, got {shown(value)}.")
+        raise ValueError(f"`{argument}` must be {known}, got {shown_near(value, choices)}.")
     return value
 
 
@@ -263,8 +265,27 @@ def _conversion(states: FloatArray, argument: str, low: float, high: float) -> s
     return ""
 
 
+def shown_near(value: Any, known: Iterable[str]) -> str:
+    """``value`` for an error message that lists the names; those of ``known`` that it resembles follow.
+
+    Of a text with settings in brackets, such as "categorical(3)", the name is compared.
+    """
+    near = near_names(value.partition("(")[0], tuple(known), most_listed=0) if isinstance(value, str) else ""
+    return f"{shown(value)}{near}"
+
+
+def near_files(path: Path, others: Iterable[str] = ()) -> str:
+    """A few names like that of ``path``, in brackets: files with an ending beside it, or ``others``."""
+    try:
+        files = [other.name for other in path.parent.iterdir() if other.suffix]
+    except OSError:
+        files = []
+    return near_names(path.name, [*others, *files[:_MOST_FILES]], most_listed=0)
+
+
 def near_names(wanted: str, known: Sequence[str], most_listed: int = 6) -> str:
     """A few names like ``wanted``, in brackets; of few names, up to ``most_listed``, all."""
+    wanted = wanted[:_LONGEST_COMPARED]
     close = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
     lower = {name.lower(): name for name in known}
     if wanted.lower() in lower:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import physical_memory
-from paramagnet._checks import as_path
+from paramagnet._checks import as_path, near_files
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def read_arrays(path: str | os.PathLike[str], form: str) -> tuple[dict[str, Floa
 
     source = as_path(path, "path")
     if not source.exists():
-        raise FileNotFoundError(f"`path` does not exist: {source}.")
+        raise FileNotFoundError(f"`path` does not exist: {source}{near_files(source)}.")
     if not source.is_file():
         raise ValueError(f"`path` must be a regular file: {source}.")
     _require_memory(source)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from paramagnet._arrays import shown
+from paramagnet._checks import near_names, shown_near
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ class Registry(Generic[T]):
             names = ", ".join(map(repr, self.names))
             raise ValueError(
                 f"`{argument}` must be one of {names}, or 'package.module:Name' for a class of yours, got "
-                f"{shown(text)}."
+                f"{shown_near(text, self.names)}."
             )
         found = import_place(text, argument)
         self._check(found, argument, repr(text))
@@ -72,9 +73,9 @@ class Registry(Generic[T]):
         cls, settings = self.find(text, argument), self.settings(text, argument)
         for name in options:
             if name not in settings:
-                raise ValueError(
-                    f"`{name}` is not a setting of {cls.__name__}; it has {', '.join(settings) or 'none'}."
-                )
+                near = near_names(name, [*settings], most_listed=0)
+                known = ", ".join(settings) or "none"
+                raise ValueError(f"`{name}` is not a setting of {cls.__name__}; it has {known}{near}.")
         for name, parameter in settings.items():
             if name not in options and parameter.default is inspect.Parameter.empty:
                 raise ValueError(f"`{name}` must be given for {cls.__name__}.")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from paramagnet._arrays import shown
+from paramagnet._checks import shown_near
 from paramagnet._registry import import_place
 from paramagnet.unit_base import Unit
 
@@ -54,7 +55,8 @@ def as_unit(unit: str | Unit, argument: str) -> Unit:
         except ValueError as error:
             reason = f" {error}" if str(error).startswith("`") else ""
     known = ", ".join(repr(name) for name in UNITS)
-    raise ValueError(f"`{argument}` must be a unit type ({known}), got {shown(unit)}.{reason}")
+    named = shown(unit) if reason else shown_near(unit, UNITS)
+    raise ValueError(f"`{argument}` must be a unit type ({known}), got {named}.{reason}")
 
 
 def find_unit(unit: str | Unit, argument: str) -> Unit:

@@ -235,7 +235,7 @@ def test_held_out_points_are_others_from_the_same_source():
         (
             "epochs = [3, 6]",
             'epochs = [3]\nlog_partition = "ais"',
-            "`log_partition` must be one of 'exact', 'm",
+            "`log_partition` must be 'exact' or 'mais', got 'ais'",
         ),
         (
             '"toy"\nn_points = 40\nheld_out = "fresh"',

@@ -14,6 +14,7 @@ from paramagnet.cli.console import say
 from paramagnet.cli.interruptions import GO_ON, interruptible
 from paramagnet.cli.points_file import DataArgument, Header
 from paramagnet.cli.points_source import as_comparable
+from paramagnet.cli.recipes import check_names
 from paramagnet.cli.suggestions import suggest_hidden_units
 from paramagnet.cli.table_options import (
     CategoriesOption,
@@ -79,6 +80,8 @@ def compare(
     """
     from paramagnet.sweeps.compare import compare_initializations
     from paramagnet.sweeps.groups import GAINS, RIVALS
+
+    check_names((visible, hidden), scheme or ())
     options = TableOptions(
         columns, drop, label, no_label, missing, numbers, categories, header, decimal=decimal
     )

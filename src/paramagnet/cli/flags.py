@@ -18,6 +18,8 @@ _OPTIONS = {
     "n_temperatures": "temperatures",
     "n_points": "points",
     "evaluate": "evaluate_every",
+    "gains": "gain",
+    "schemes": "scheme",
     "binarize": "method",
     "name": "source",
     "most_categories": "categories",

@@ -287,16 +287,12 @@ def read_machine_notes(
 
 def unknown_source(data: Path, argument: str = "DATA") -> str:
     """What to say of a file that is not there."""
-    from paramagnet._checks import near_names
+    from paramagnet._checks import near_files
     from paramagnet.data.sources import SOURCES
 
-    place = data.parent
-    files = [str(place / path.name) for path in place.iterdir()] if place.is_dir() else []
-    known = [*SOURCES, *(file for file in files if Path(file).suffix)]
-    near = near_names(str(data), known, most_listed=0)
     return (
         f"`{argument}` must be a file, or a data set of `paramagnet data list`; there is no "
-        f"{str(data)!r}{near}."
+        f"{str(data)!r}{near_files(data, SOURCES)}."
     )
 
 

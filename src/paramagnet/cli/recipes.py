@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,40 @@ class Chosen:
     batch_size: int | None
     epochs: int | None
     summable: bool  # whether ln Z takes no more than about a second
+
+
+def check_names(
+    units: Sequence[str | None],
+    schemes: Sequence[str | None],
+    *,
+    recipe: str = "recommended",
+    gradient: str | None = None,
+    optimizer: str = "adam",
+    schedule: str | None = None,
+) -> None:
+    """An error if a name is unknown, before the data are read and the recipe is explained.
+
+    ``units`` are those of the visible and of the hidden layer; None stands for what is not given.
+    """
+    from paramagnet._checks import as_choice
+    from paramagnet.learning.recipe import RECIPES
+    from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
+    from paramagnet.learning.schedule import match_schedule
+    from paramagnet.schemes import SCHEMES
+    from paramagnet.units import find_unit
+
+    as_choice(recipe, "recipe", RECIPES)
+    for unit, flag in zip(units, ("--visible", "--hidden"), strict=True):
+        if unit is not None:
+            find_unit(unit, flag)
+    if gradient is not None:
+        GRADIENTS.find(gradient, "--gradient")
+    OPTIMIZERS.find(optimizer, "--optimizer")
+    for scheme in schemes:
+        if scheme is not None:
+            SCHEMES.find(scheme.partition("(")[0], "--scheme")
+    if schedule is not None:
+        match_schedule(schedule, "--schedule")
 
 
 def choose_settings(

@@ -88,6 +88,7 @@ def sample(
     """
     import numpy as np
 
+    from paramagnet._checks import shown_near
     from paramagnet._files import writable_target
     from paramagnet._parallel import count_cores
     from paramagnet.cli.console import Bar
@@ -108,7 +109,9 @@ def sample(
     if columns is not None and columns < 1:
         raise ValueError(f"`--columns` must be a positive integer, got {columns}.")
     if method not in _METHODS:
-        raise ValueError(f"`--method` must be one of {', '.join(_METHODS)}, got {method!r}.")
+        raise ValueError(
+            f"`--method` must be one of {', '.join(_METHODS)}, got {shown_near(method, _METHODS)}."
+        )
     if method == "exact" and clamp is not None:
         raise ValueError("`--clamp` needs `--method gibbs`: exact samples are of all units.")
     if trajectory and method != "trajectory":

@@ -25,7 +25,9 @@ def table(
     from paramagnet.theory.scale import beta_max
 
     if hidden not in _KINDS:
-        raise ValueError(f"`--hidden` must be bit, spin or both, got {hidden!r}.")
+        from paramagnet._checks import shown_near
+
+        raise ValueError(f"`--hidden` must be bit, spin or both, got {shown_near(hidden, _KINDS)}.")
     kinds = _KINDS[hidden]
     rows = {kind: [row for row in read_beta_max() if row.hidden == kind] for kind in kinds}
     ours = {

@@ -26,7 +26,7 @@ from paramagnet.cli.history import (
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation, split_weights
-from paramagnet.cli.recipes import choose_settings
+from paramagnet.cli.recipes import check_names, choose_settings
 from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.table_options import (
     AlphabetOption,
@@ -269,6 +269,14 @@ def train(
     checkpoint = out.with_name(f"{out.name.removesuffix('.safetensors')}.checkpoint.safetensors")
     if not (resume or force):
         require_new(out, checkpoint)
+    check_names(
+        (visible, hidden),
+        (scheme,),
+        recipe=recipe,
+        gradient=gradient,
+        optimizer=optimizer,
+        schedule=schedule,
+    )
     sequences = is_sequence_file(data)
     biases = None if visible_bias is None else _as_bias(visible_bias)
     if held_out is not None and validation is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paramagnet._arrays import shown
+from paramagnet._checks import shown_near
 
 UNITS = "categorical"  # what units of sequences may be called without their number of states
 GAP = "-"
@@ -27,10 +28,10 @@ def as_alphabet(value: Any, argument: str = "alphabet") -> str:
         "characters, capital letters where they are letters, such as '-ACGU'"
     )
     if not isinstance(value, str) or not 2 <= len(value) <= MOST_LETTERS:
-        raise ValueError(f"{rule}, got {shown(value)}.")
+        raise ValueError(f"{rule}, got {shown_near(value, ALPHABETS)}.")
     wrong = [letter for letter in value if not _is_letter(letter)]
     if wrong:
-        raise ValueError(f"{rule}, got {wrong[0]!r} in {shown(value)}.")
+        raise ValueError(f"{rule}, got {wrong[0]!r} in {shown_near(value, ALPHABETS)}.")
     if len(set(value)) < len(value):
         twice = next(letter for letter in value if value.count(letter) > 1)
         raise ValueError(f"{rule}, got {twice!r} twice in {shown(value)}.")

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_generator, as_real, as_reals, as_sample_weight
+from paramagnet._checks import as_generator, as_real, as_reals, as_sample_weight, shown_near
 from paramagnet._files import write_atomically
 from paramagnet.data.checks import as_points, existing_file
 from paramagnet.data.thresholds import fit_rows
@@ -264,7 +264,8 @@ def check_method(method: str | float, argument: str = "method") -> str:
         if method not in BINARIZE_METHODS:
             known = ", ".join(map(repr, BINARIZE_METHODS))
             raise ValueError(
-                f"`{argument}` must be one of {known} or a number, the threshold, got {shown(method)}."
+                f"`{argument}` must be one of {known} or a number, the threshold, got "
+                f"{shown_near(method, BINARIZE_METHODS)}."
             )
         return method
     as_real(method, argument)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paramagnet._arrays import as_array
-from paramagnet._checks import as_path
+from paramagnet._checks import as_path, near_files
 from paramagnet.data.table import Array
 
 
@@ -40,7 +40,7 @@ def existing_file(path: Any, argument: str = "path") -> Path:
     """``path`` as the path of an existing file."""
     source = as_path(path, argument)
     if not source.exists():
-        raise FileNotFoundError(f"`{argument}` does not exist: {source}.")
+        raise FileNotFoundError(f"`{argument}` does not exist: {source}{near_files(source)}.")
     if not source.is_file():
         raise ValueError(f"`{argument}` must be a regular file: {source}.")
     return source

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_choice, as_count, as_generator, as_path
+from paramagnet._checks import as_choice, as_count, as_generator, as_path, near_files
 from paramagnet.data.alignment import Alignment, read_alignment
 from paramagnet.data.alphabet import UNITS as ANY_ALPHABET
 from paramagnet.data.binarize import PER, Binarizer, check_method, fit_binarizer
@@ -285,7 +285,10 @@ def _provenance(source: Source) -> Provenance:
 def _read_own(path: Path, label: Label, header: bool | None) -> tuple[Table, Provenance]:
     if not path.exists():
         known = ", ".join(map(repr, SOURCES))
-        raise ValueError(f"`name` must be one of {known}, or the path of a file, got {str(path)[:1000]!r}.")
+        raise ValueError(
+            f"`name` must be one of {known}, or the path of a file, got {str(path)[:1000]!r}"
+            f"{near_files(path, SOURCES)}."
+        )
     table = read_table(existing_file(path, "name"), label=label, header=header)
     if table.data.dtype.kind == "f" and (gaps := np.isnan(table.data)).any():
         row, column = np.argwhere(gaps)[0]

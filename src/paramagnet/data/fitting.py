@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paramagnet._arrays import shown
-from paramagnet._checks import as_count, as_real
+from paramagnet._checks import as_count, as_real, shown_near
 from paramagnet.data.codes import KEPT, find_alphabet, fit_code
 from paramagnet.data.columns import POINT, Choice, Columns, as_choices, as_columns, choose_columns
 from paramagnet.data.kinds import ColumnInfo, as_numbers, describe_column
@@ -192,7 +191,7 @@ def _check_numbers(numbers: Any) -> str | float:
         if numbers not in NUMBERS:
             raise ValueError(
                 "`numbers` must be 'otsu', 'median', 'gaussian' or a number, the threshold, got "
-                f"{shown(numbers)}."
+                f"{shown_near(numbers, NUMBERS)}."
             )
         return numbers
     return as_real(numbers, "numbers")

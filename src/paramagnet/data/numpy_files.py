@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from paramagnet._arrays import shown
+from paramagnet._checks import shown_near
 from paramagnet.data.limits import check_size
 from paramagnet.data.table import Array
 
@@ -108,7 +108,9 @@ def _unreadable(source: Path, reason: Any) -> str:
 def _choose(names: list[str], name: str | None, source: Path) -> str:
     if name is not None:
         if name not in names:
-            raise ValueError(f"`name` must be one of {names}, the arrays of {source}, got {shown(name)}.")
+            raise ValueError(
+                f"`name` must be one of {names}, the arrays of {source}, got {shown_near(name, names)}."
+            )
         return name
     if len(names) == 1:
         return names[0]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import as_array, shown
-from paramagnet._checks import near_names
+from paramagnet._checks import near_names, shown_near
 from paramagnet._files import read_arrays, write_atomically
 from paramagnet.data.checks import existing_file
 from paramagnet.data.codes import Code, Value, read_code
@@ -332,5 +332,5 @@ class Preparation:
 def check_missing(missing: Any) -> str:
     """``missing`` as one of the ways to deal with gaps."""
     if not isinstance(missing, str) or missing not in MISSING:
-        raise ValueError(f"`missing` must be 'error', 'drop' or 'mode', got {shown(missing)}.")
+        raise ValueError(f"`missing` must be 'error', 'drop' or 'mode', got {shown_near(missing, MISSING)}.")
     return missing

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from paramagnet._arrays import shown
-from paramagnet._checks import as_count, as_positive, as_real
+from paramagnet._checks import as_count, as_positive, as_real, shown_near
 
 LearningRate = float | str | Callable[[int], float]  # a text is that of a `Schedule`
 
@@ -70,7 +70,7 @@ class Schedule:
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind not in _NUMBERS:
             known = ", ".join(map(repr, _NUMBERS))
-            raise ValueError(f"`kind` must be one of {known}, got {shown(self.kind)}.")
+            raise ValueError(f"`kind` must be one of {known}, got {shown_near(self.kind, _NUMBERS)}.")
         for name in ("end", "factor", "n_updates"):
             value = getattr(self, name)
             if name in _NUMBERS[self.kind] and value is None and "end" not in _NUMBERS[self.kind]:
@@ -141,18 +141,25 @@ class Schedule:
         return self.end + (self.rate - self.end) * 0.5 * (1.0 + math.cos(math.pi * share))
 
 
-def read_schedule(text: str, argument: str, rate: float | None = None) -> Schedule:
-    """A schedule from a text such as "linear", "linear(0.003)" or "cosine(rate=0.003, end=0)".
-
-    ``rate`` is the learning rate where the text names none. Errors name ``argument``.
-    """
+def match_schedule(text: str, argument: str) -> re.Match[str]:
+    """The name of a schedule in a text, and what stands in brackets behind it; errors name ``argument``."""
     match = _TEXT.fullmatch(text.strip())
     if match is None or match[1] not in _NUMBERS:
         known = ", ".join(map(repr, _NUMBERS))
         raise ValueError(
             f"`{argument}` must be a number, a `Schedule`, a function, or the name of a schedule, one of "
-            f"{known}, with numbers in brackets if need be ('linear(0.001)'), got {shown(text)}."
+            f"{known}, with numbers in brackets if need be ('linear(0.001)'), got "
+            f"{shown_near(text, _NUMBERS)}."
         )
+    return match
+
+
+def read_schedule(text: str, argument: str, rate: float | None = None) -> Schedule:
+    """A schedule from a text such as "linear", "linear(0.003)" or "cosine(rate=0.003, end=0)".
+
+    ``rate`` is the learning rate where the text names none. Errors name ``argument``.
+    """
+    match = match_schedule(text, argument)
     given: dict[str, float] = {} if rate is None else {"rate": rate}
     for index, part in enumerate(filter(None, (match[2] or "").split(","))):
         key, equals, value = (word.strip() for word in part.partition("="))

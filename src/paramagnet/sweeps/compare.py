@@ -18,7 +18,16 @@ import numpy as np
 from scipy.special import stdtrit
 
 from paramagnet._arrays import as_array, require_memory, shown
-from paramagnet._checks import MOST_SWEEPS, as_callable, as_count, as_flag, as_path, as_positive, as_real
+from paramagnet._checks import (
+    MOST_SWEEPS,
+    as_callable,
+    as_count,
+    as_flag,
+    as_path,
+    as_positive,
+    as_real,
+    near_files,
+)
 from paramagnet.data.binarize import check_method
 from paramagnet.data.checks import as_points
 from paramagnet.data.datasets import load_dataset
@@ -377,7 +386,7 @@ def _as_file(data: Any, scratch: Path) -> Path:
     if isinstance(data, (str, os.PathLike)):
         path = as_path(data, "data")
         if not path.is_file():
-            raise FileNotFoundError(f"`data` does not exist: {path}.")
+            raise FileNotFoundError(f"`data` does not exist: {path}{near_files(path)}.")
         return path
     as_points(data, "data")
     path = scratch / "data.npy"

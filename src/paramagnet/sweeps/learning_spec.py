@@ -7,7 +7,15 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from paramagnet._arrays import shown
-from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_flag, as_positive, as_real
+from paramagnet._checks import (
+    MOST_CHAINS,
+    MOST_SWEEPS,
+    as_count,
+    as_flag,
+    as_positive,
+    as_real,
+    near_names,
+)
 from paramagnet.learning.registries import GRADIENTS, OPTIMIZERS
 from paramagnet.learning.schedule import LearningRate, read_schedule
 
@@ -95,7 +103,7 @@ class LearningSpec:
             elif self.gradient not in _FIRST and name not in settings:
                 raise ValueError(
                     f"`{name}` is not a setting of the gradient {self.gradient!r}; it has "
-                    f"{', '.join(settings) or 'none'}."
+                    f"{', '.join(settings) or 'none'}{near_names(name, [*settings], most_listed=0)}."
                 )
             as_count(getattr(self, name), name, minimum=minimum, maximum=maximum)
 

@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
+from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_choice, as_count, as_positive, as_real
 from paramagnet.data.sources import SOURCES, is_drawn
 from paramagnet.schemes import SCHEMES
 from paramagnet.sweeps.learning_spec import MOST_POINTS, LearningSpec
@@ -105,7 +105,7 @@ class MeasurementSpec:
         for epoch in self.epochs:
             as_count(epoch, "epochs", maximum=MOST_SWEEPS)
         as_count(self.curve, "curve", minimum=0, maximum=MOST_OF_CURVE)
-        _require_one_of(self.log_partition, "log_partition", ("exact", "mais"))
+        as_choice(self.log_partition, "log_partition", ("exact", "mais"))
         for key in ("n_samples", "n_temperatures", "curve_samples", "curve_temperatures"):
             as_count(getattr(self, key), key, maximum=MOST_CHAINS)
 
@@ -249,7 +249,7 @@ class Spec:
 
         ``part`` is "paper" (the gains), "rivals", "starts", or "all": one after the other.
         """
-        _require_one_of(part, "part", PARTS)
+        as_choice(part, "part", PARTS)
         count = self.trials if trials is None else min(as_count(trials, "trials"), self.trials)
         parts = {
             "paper": [(OURS, gain) for gain in self.gains],
@@ -282,8 +282,3 @@ class Spec:
 def _require_text(value: Any, argument: str) -> None:
     if not isinstance(value, str) or not value:
         raise ValueError(f"`{argument}` must be a text, got {value!r}.")
-
-
-def _require_one_of(value: Any, argument: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ValueError(f"`{argument}` must be one of {', '.join(map(repr, allowed))}, got {value!r}.")

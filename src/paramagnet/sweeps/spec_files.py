@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from paramagnet._checks import as_real
+from paramagnet._checks import as_real, near_files
 from paramagnet.data.sources import SOURCES
 from paramagnet.learning.registries import OPTIMIZERS
 from paramagnet.sweeps.learning_spec import PENALTIES, LearningSpec
@@ -25,7 +25,7 @@ def read_spec(source: str | Path) -> Spec:
     if path.is_dir():
         raise IsADirectoryError(f"`spec` must be a file, {path} is a folder.")
     if not path.is_file():
-        raise FileNotFoundError(f"`spec` does not exist: {path}.")
+        raise FileNotFoundError(f"`spec` does not exist: {path}{near_files(path)}.")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -148,6 +148,7 @@ def _locate_file(name: str, argument: str, folder: Path | None) -> tuple[str, st
     path = (folder or Path()) / name
     if not path.is_file():
         raise ValueError(
-            f"`[data] {argument}` must be one of {', '.join(SOURCES)}, or the path of a file, got {name!r}."
+            f"`[data] {argument}` must be one of {', '.join(SOURCES)}, or the path of a file, got "
+            f"{name!r}{near_files(path, SOURCES)}."
         )
     return str(path.resolve()), hashlib.sha256(path.read_bytes()).hexdigest()
