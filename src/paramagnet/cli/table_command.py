@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _KINDS = {"bit": ("bit",), "spin": ("spin",), "both": ("bit", "spin")}
 _ALPHA_WIDTH, _CELL_WIDTH = 9, 17  # of the columns, with their borders
+_DIFFERS, _MISPRINT = "*", "!"  # behind a value; colours are lost in files and pipes
 
 
 def table(
@@ -69,22 +70,22 @@ def _print_grid(console: Console, kind: str, rows: list[PaperBetaMax], ours: obj
     biases = sorted({row.c for row in rows}, reverse=True)
     at_once = max(1, (console.width - _ALPHA_WIDTH) // _CELL_WIDTH)
     for first in range(0, len(biases), at_once):
-        grid = Table()
-        grid.add_column("alpha", justify="right", no_wrap=True)
+        grid = Table(padding=(0, 0, 0, 1))  # a mark, or a space, stands where the right padding would be
+        grid.add_column("alpha ", no_wrap=True)
         for c in biases[first : first + at_once]:
-            grid.add_column(f"c = {c:g}", justify="right", no_wrap=True)
+            grid.add_column(f"{f'c = {c:g}':>14} ", no_wrap=True)
         for alpha in sorted({row.alpha for row in rows}):
             cells = []
             for c in biases[first : first + at_once]:
                 (i,) = (i for i, row in enumerate(rows) if (row.alpha, row.c) == (alpha, c))
                 cells.append(_cell(rows[i], values[i]))
-            grid.add_row(f"{alpha:g}", *cells)
+            grid.add_row(f"{alpha:>5g} ", *cells)
         console.print(grid)
     rounds = sum(f"{value:.3f}" == f"{row.beta_max:.3f}" for row, value in zip(rows, values, strict=True))
     note = f"{rounds} of {len(rows)} values round as printed"
     if rounds < len(rows):
-        note += "; yellow: last decimal differs; red: misprint in the paper"
-    console.print(note, style="dim")
+        note += f"; {_DIFFERS}: the last decimal differs; {_MISPRINT}: a misprint in the paper"
+    console.print(note, style="dim", markup=False, highlight=False)
 
 
 def _cell(row: PaperBetaMax, value: float) -> str:
@@ -92,5 +93,7 @@ def _cell(row: PaperBetaMax, value: float) -> str:
 
     text = f"{value:.4f} ({row.beta_max:.3f})"
     if (row.hidden, row.alpha, row.c) in MISPRINTS:
-        return f"[bold red]{text}[/bold red]"
-    return text if f"{value:.3f}" == f"{row.beta_max:.3f}" else f"[yellow]{text}[/yellow]"
+        return f"[bold red]{text}{_MISPRINT}[/bold red]"
+    if f"{value:.3f}" != f"{row.beta_max:.3f}":
+        return f"[yellow]{text}{_DIFFERS}[/yellow]"
+    return f"{text} "
