@@ -26,6 +26,12 @@ def decimals_of(error: float, digits: int = 2) -> int:
     return max(0, min(_MOST_DECIMALS, digits - 1 - math.floor(math.log10(error))))
 
 
+def likelihood_decimals(points_error: float, log_z_error: float) -> int:
+    """Decimals that show two significant digits of the larger error."""
+    known = [each for each in (points_error, log_z_error) if math.isfinite(each) and each > 0.0]
+    return decimals_of(max(known, default=0.0))
+
+
 def show_likelihood(
     value: float, points_error: float, n_points: int, log_z_error: float, spec: str = ""
 ) -> str:
@@ -33,18 +39,18 @@ def show_likelihood(
     error of ln Z; "ln Z exact" if that has none. ``spec`` formats all three; without it the larger error
     decides how many decimals are shown.
     """
-    known = [each for each in (points_error, log_z_error) if math.isfinite(each) and each > 0.0]
-    spec = spec or f".{decimals_of(max(known, default=0.0))}f"
+    spec = spec or f".{likelihood_decimals(points_error, log_z_error)}f"
     text = f"{value:{spec}}"
     if n_points > 1:
-        text += f" +- {_show_error(points_error, spec)} ({n_points} points)"
+        text += f" +- {show_error(points_error, spec)} ({n_points} points)"
     else:
         text += " (1 point)"
     exact = not log_z_error > 0.0
-    return f"{text}, ln Z exact" if exact else f"{text} +- {_show_error(log_z_error, spec)} (ln Z)"
+    return f"{text}, ln Z exact" if exact else f"{text} +- {show_error(log_z_error, spec)} (ln Z)"
 
 
-def _show_error(error: float, spec: str) -> str:
+def show_error(error: float, spec: str) -> str:
+    """An error with the digits of ``spec``, or with one significant digit where those would show zero."""
     if not math.isfinite(error):
         return "unknown"
     text = f"{error:{spec}}"
@@ -102,7 +108,7 @@ class Estimate:
         if not (self.error > 0.0 and math.isfinite(self.error)):
             return self._flagged(f"{self.value:.10g} +- {self.error:.2g}")
         spec = f".{decimals_of(self.error)}f"
-        return self._flagged(f"{self.value:{spec}} +- {_show_error(self.error, spec)}")
+        return self._flagged(f"{self.value:{spec}} +- {show_error(self.error, spec)}")
 
     def __format__(self, spec: str) -> str:
         """Value and errors in the same format, as in ``f"{estimate:.3f}"``."""

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     Weighted = tuple[FloatArray, FloatArray | None]  # points, and their weights if they have some
 
 _MOST_ROWS = 12
+_DECIMALS = 4  # of exact log-likelihoods in the table
 
 
 def print_level(
@@ -73,10 +75,12 @@ def as_epochs(at: str | None, every: int | None, epochs: int | None) -> int | li
     return chosen
 
 
-def show_value(record: Record, digits: int = 4) -> str:
-    """The log-likelihood with its error, if it has one."""
-    error = f" +- {record.error:.2g}" if record.error > 0.0 else ""
-    return f"{record.log_likelihood:.{digits}f}{error}"
+def show_value(record: Record, decimals: int) -> str:
+    """The log-likelihood with its error, if it has one, to as many decimals."""
+    from paramagnet.estimates import show_error
+
+    error = f" +- {show_error(record.error, f'.{decimals}f')}" if record.error > 0.0 else ""
+    return f"{record.log_likelihood:.{decimals}f}{error}"
 
 
 def print_history(result: TrainResult, learned: Weighted, held_out: Weighted | None) -> None:
@@ -87,14 +91,14 @@ def print_history(result: TrainResult, learned: Weighted, held_out: Weighted | N
     if not records:
         typer.echo(f"trained for {result.state.epoch} epochs")
         return
-    _print_table(records)
     last = records[-1]
+    learning = _Errors.of(result, learned)
+    validating = None if held_out is None else _Errors.of(result, held_out)
+    _print_table(records, learning.decimals, 4 if validating is None else validating.decimals)
     how = " by mAIS" if last.error > 0.0 else ""
-    line = (
-        f"log-likelihood after {last.epoch} epochs: {_with_errors(result, last.log_likelihood, learned)}{how}"
-    )
-    if held_out is not None and math.isfinite(last.validation):
-        line += f"; validation {_with_errors(result, last.validation, held_out)}"
+    line = f"log-likelihood after {last.epoch} epochs: {learning.show(last.log_likelihood)}{how}"
+    if validating is not None and math.isfinite(last.validation):
+        line += f"; validation {validating.show(last.validation)}"
     say(f"{line}; nats per point ({result.state.seconds:.1f} s)")
     doubtful = [str(record.epoch) for record in records if not record.trusted]
     if doubtful:
@@ -105,20 +109,44 @@ def print_history(result: TrainResult, learned: Weighted, held_out: Weighted | N
         )
 
 
-def _with_errors(result: TrainResult, value: float, measured: Weighted) -> str:
-    from paramagnet.estimates import show_likelihood
-    from paramagnet.learning.likelihood import average, error_of_mean, free_energies, weigh_points
+@dataclass(frozen=True)
+class _Errors:
+    """The errors of a log-likelihood of the last measured machine: of a mean over the points, and of ln Z."""
 
-    last = result.state.records[-1]
-    if last.epoch != result.state.epoch:  # the machine of the last measurement is gone, so is its spread
-        return f"{value:.4f}" + (f" +- {last.error:.2g} (ln Z)" if last.error > 0.0 else "")
-    points, weights = weigh_points(*measured, "weights")
-    energies = free_energies(result.state.rbm, points)
-    error = error_of_mean(energies, average(energies, weights), weights)
-    return show_likelihood(value, error, len(points), last.error)
+    points: float | None  # None where the machine is gone, and with it the spread over the points
+    n_points: int
+    log_z: float
+
+    @classmethod
+    def of(cls, result: TrainResult, measured: Weighted) -> _Errors:
+        from paramagnet.learning.likelihood import average, error_of_mean, free_energies, weigh_points
+
+        last = result.state.records[-1]
+        if last.epoch != result.state.epoch:
+            return cls(None, len(measured[0]), last.error)
+        points, weights = weigh_points(*measured, "weights")
+        energies = free_energies(result.state.rbm, points)
+        error = error_of_mean(energies, average(energies, weights), weights)
+        return cls(error, len(points), last.error)
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of the table: where ln Z is estimated, those of the closing line; else four."""
+        from paramagnet.estimates import likelihood_decimals
+
+        return likelihood_decimals(self.points or 0.0, self.log_z) if self.log_z > 0.0 else _DECIMALS
+
+    def show(self, value: float) -> str:
+        """The log-likelihood ``value`` with its errors."""
+        from paramagnet.estimates import show_error, show_likelihood
+
+        if self.points is not None:
+            return show_likelihood(value, self.points, self.n_points, self.log_z)
+        error = f" +- {show_error(self.log_z, f'.{self.decimals}f')} (ln Z)" if self.log_z > 0.0 else ""
+        return f"{value:.{self.decimals}f}{error}"
 
 
-def _print_table(records: tuple[Record, ...]) -> None:
+def _print_table(records: tuple[Record, ...], decimals: int, of_validation: int) -> None:
     import numpy as np
 
     validated = any(math.isfinite(record.validation) for record in records)
@@ -128,8 +156,8 @@ def _print_table(records: tuple[Record, ...]) -> None:
     heading += f"{'validation':>14s}" if validated else ""
     typer.echo(f"{heading}{'seconds':>11s}")
     for record in (records[i] for i in chosen):
-        line = f"{record.epoch:8d}{show_value(record):>24s}"
-        line += f"{record.validation:14.4f}" if validated else ""
+        line = f"{record.epoch:8d}{show_value(record, decimals):>24s}"
+        line += f"{record.validation:14.{of_validation}f}" if validated else ""
         doubt = "   do not trust" if estimated and not record.trusted else ""
         typer.echo(f"{line}{record.seconds:11.1f}{doubt}")
     if len(chosen) < len(records):
