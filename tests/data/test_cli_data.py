@@ -208,10 +208,12 @@ def test_bad_requests_are_refused(folder, words, message):
 def test_hostile_files_give_words_and_no_traceback(folder):
     (folder / "a.csv").write_text("1,2\n3,1e400\n")
     words = [sys.executable, "-m", "paramagnet", "data"]
-    done = subprocess.run([*words, "info", "a.csv"], capture_output=True, text=True, check=False)
+    # readline, which pytest loads, puts COLUMNS into the environment of subprocesses behind Python's back
+    options = {"capture_output": True, "text": True, "check": False, "env": dict(os.environ)}
+    done = subprocess.run([*words, "info", "a.csv"], **options)
     assert done.returncode == 0
     assert "column 2 has cells that are no numbers: '1e400' in line 2, which is infinite" in done.stdout
-    done = subprocess.run([*words, "binarize", "a.csv", "b.npy"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*words, "binarize", "a.csv", "b.npy"], **options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "paramagnet: `IN` must have columns that can be units, found 1 of 2 that cannot be in a.csv:\n"
