@@ -90,7 +90,7 @@ def draw_theory(axis: Any) -> None:
     axis.set_ylim(0, 1.06)
     axis.set_xlabel(r"$\sigma$ of the initial weights, 784 x 500 units")
     axis.set_ylabel("layer correlation,\nof its maximum")
-    axis.legend(loc="upper left", bbox_to_anchor=(0.02, 0.98), title="theory, hidden bias c")
+    axis.legend(loc="upper left", bbox_to_anchor=(0.02, 0.98), title="theory, hidden bias c", framealpha=1.0)
 
 
 def draw_losses(axis: Any, folder: Path) -> None:
@@ -113,7 +113,8 @@ def draw_losses(axis: Any, folder: Path) -> None:
     )
     for colour, text in (("#bbbbbb", "visible biases zero"), ("#0072b2", "visible biases from data")):
         axis.barh(np.nan, np.nan, color=colour, label=text)
-    axis.legend(loc="lower right", title="training, by start")
+    # narrow and in the corner, so that it touches no label of the bars
+    axis.legend(loc="lower right", title="training, by start", handlelength=1.0, borderaxespad=0.1)
 
 
 def main() -> None:
