@@ -236,7 +236,7 @@ def held_out(facts: Facts) -> str:
     return (
         f"**Points that were not learned** are another matter. {gain_agreement(facts)} On the toy data, "
         f"400 points, the smallest gain is the best one in {len(ahead)} of {n_toy} settings, "
-        f"{between(ahead)} nats ahead of β_max: what learns faster overfits sooner."
+        f"{between(ahead)} nats ahead of β_max. A start that learns faster also begins to overfit earlier."
     )
 
 

@@ -7,8 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from paramagnet.cli import console
+from paramagnet.cli import app, console
 from paramagnet.cli.console import say, wrap
 from paramagnet.cli.flags import _PYTHON, name_flags
 from paramagnet.learning import ending
@@ -165,3 +167,31 @@ def test_notes_of_training_speak_of_flags():
         "but had -1.00 at update 3. A falling learning rate (`--schedule linear`), or `--early-stopping 5` "
         "avoid this."
     )
+
+
+def all_commands(group, words=()):
+    """The words that call each command, groups included."""
+    yield words
+    for name in group.commands:
+        command = group.commands[name]  # imports it
+        if hasattr(command, "commands"):
+            yield from all_commands(command, (*words, name))
+        else:
+            yield (*words, name)
+
+
+HELPS = list(all_commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", HELPS, ids=" ".join)
+def test_no_help_is_cut_at_80_columns(words):
+    text = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80", "TERM": "dumb"}).output
+    assert "--help" in text
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in text.split("\n"))
+    command = typer.main.get_command(app)
+    for word in words:
+        command = command.commands[word]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    for flag in (flag for option in options for flag in (*option.opts, *option.secondary_opts)):
+        assert flag in text  # in one piece

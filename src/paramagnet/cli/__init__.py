@@ -83,7 +83,7 @@ class _Commands(LazyGroup):
         "merge": Listed(
             "merge_command",
             "merge",
-            "Put the records of several machines together, each run once.",
+            "Put the records of several computers together, each run once.",
         ),
         "report": Listed(
             "report_command",

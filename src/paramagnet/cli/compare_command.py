@@ -58,9 +58,9 @@ def compare(
     centred: Annotated[
         bool, typer.Option("--centred", help="Centred learning, around the means of the units.")
     ] = False,
-    held_out: Annotated[float, typer.Option(help="Share of the points to measure on, not to learn.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Processes, one run each.")] = 1,
+    held_out: Annotated[float, typer.Option(help="Share of points held out: measured, not learned.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Number of processes, with one run each.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the records, the table and the curves.")
     ] = None,

@@ -52,7 +52,11 @@ DataDir = Annotated[
 Points = Annotated[int | None, typer.Option(help="Points to select at random; else as in the paper, or all.")]
 Method = Annotated[str, typer.Option(help="otsu, median, stochastic, or a number: the threshold.")]
 Per = Annotated[
-    str | None, typer.Option(help="What shares a threshold: feature, point or all; else by the kind of data.")
+    str | None,
+    typer.Option(
+        help="What has a threshold of its own: each feature, each point, or all data together (feature, "
+        "point or all); if not given, chosen by the kind of data."
+    ),
 ]
 Units = Annotated[str, typer.Option(help="spin or bit.")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the selection and of stochastic draws.")]
@@ -100,10 +104,10 @@ def info(
 ) -> None:
     """Say what is in a data set: points, values, gaps, constant columns, duplicates, classes.
 
-    Of sequences (.fa, .fasta, .txt) the alphabet, the sites and the effective number of sequences are shown.
+    For sequences (.fa, .fasta, .txt) it shows the alphabet, the sites and the effective number of sequences.
 
-    Of a table (.csv, .parquet, .arff) the columns are listed, each with its type, missing cells and different
-    values, and the command that learns it.
+    For a table (.csv, .parquet, .arff) it lists the columns, each with its type, missing cells and different
+    values, and proposes the command that trains a machine on them.
 
     A named set is binarized as in the paper. For binary data the command prints the lower and the upper bound
     of the log-likelihood of a machine that has learned them.
@@ -191,8 +195,8 @@ def binarize(
 ) -> None:
     """Make data binary and write them to a file.
 
-    Of a table with text, True/False or missing cells every column becomes units, as `train` does it; --save
-    then keeps the rule for all columns.
+    Every column of a table with text, True/False or missing cells becomes one or more units, as in `train`;
+    --save then keeps the rule for all columns.
     """
     from paramagnet._files import writable_target
     from paramagnet.data.binarize import Binarizer

@@ -56,9 +56,9 @@ def evaluate(
     It is printed with two errors: that of a mean over these points, and that of ln Z. ln Z is exact where
     that takes at most ten minutes; else it is estimated by mAIS.
 
-    A machine that was trained on a table takes such tables: its file keeps columns, thresholds and scales; of
-    sequences it keeps alphabet and sites. Where a file has counts of sequences, the mean is over these,
-    unless weights are given.
+    A machine that was trained on a table takes tables with the same columns: its file keeps their names,
+    thresholds and scales. That of a machine trained on sequences keeps the alphabet and the sites. Where a
+    file of sequences has counts, each sequence counts so often in the mean, unless weights are given.
     """
     import numpy as np
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -144,6 +145,16 @@ class _Errors:
             return show_likelihood(value, self.points, self.n_points, self.log_z)
         error = f" +- {show_error(self.log_z, f'.{self.decimals}f')} (ln Z)" if self.log_z > 0.0 else ""
         return f"{value:.{self.decimals}f}{error}"
+
+
+def draw_history(result: TrainResult, path: Path) -> None:
+    """Draw the learning curve to a file."""
+    from paramagnet.plots import plot_learning_curve, save_figure
+
+    history = result.history
+    save_figure(
+        plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), path
+    )
 
 
 def _print_table(records: tuple[Record, ...], decimals: int, of_validation: int) -> None:

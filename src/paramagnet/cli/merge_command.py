@@ -1,4 +1,4 @@
-"""``paramagnet merge``: put the records of several machines together."""
+"""``paramagnet merge``: put the records of several computers together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def merge(
         typer.Option("--keep-first", help="Where files disagree about a run, take the one named first."),
     ] = False,
 ) -> None:
-    """Put the records of several machines together, each run once.
+    """Put the records of several computers together, each run once.
 
     Folders are put together file by file. Records of the same run must agree, apart from when, where and how
     fast it was computed.

@@ -67,6 +67,16 @@ def check_names(
         match_schedule(schedule, "--schedule")
 
 
+def as_bias(text: str) -> float | str:
+    """What ``--visible-bias`` says: a number, or "data"."""
+    from paramagnet._checks import as_real
+
+    try:
+        return "data" if text == "data" else as_real(float(text), "--visible-bias")
+    except ValueError:
+        raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
+
+
 def choose_settings(
     recipe: str,
     n_points: int,

@@ -35,7 +35,9 @@ def reproduce(
             "file of your own, .toml.",
         ),
     ],
-    trials: Annotated[int | None, typer.Option(help="Most trials per cell; else the paper's number.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Largest number of trials per cell; if not given, the paper's.")
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="A first look: the paper's cells, two trials (sampled learning: one)."),

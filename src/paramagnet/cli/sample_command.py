@@ -61,9 +61,12 @@ def sample(
         typer.Option(help="A machine or a checkpoint of the training run; repeat it, the earliest first."),
     ] = None,
     shape: Annotated[
-        str | None, typer.Option(help="Of an image: HEIGHTxWIDTH; a square if not given.")
+        str | None, typer.Option(help="Shape of an image, HEIGHTxWIDTH; a square if not given.")
     ] = None,
-    columns: Annotated[int | None, typer.Option(help="Images side by side; about a square of them.")] = None,
+    columns: Annotated[
+        int | None,
+        typer.Option(help="Number of images side by side; if not given, they fill about a square."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the draw.")] = None,
     states: Annotated[
         bool, typer.Option("--states", help="Write the values of units to a .csv, not the user's columns.")

@@ -23,7 +23,9 @@ from paramagnet.cli.sweeping import (
 
 def sweep(
     specification: Annotated[Path, typer.Argument(help="The specification, a .toml file.")],
-    trials: Annotated[int | None, typer.Option(help="Most trials per cell; else those of the file.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Largest number of trials per cell; if not given, that of the file.")
+    ] = None,
     jobs: Jobs = None,
     out: Out = OUT,
     state: State = None,

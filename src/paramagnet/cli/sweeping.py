@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from paramagnet.sweeps.sweep import SweepProgress, SweepResult
 
 
-Jobs = Annotated[int | None, typer.Option(help="Processes, one run each; else one per core.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Number of processes, with one run each; if not given, one per core.")
+]
 Out = Annotated[Path, typer.Option(help="Folder of the records, a .jsonl per specification.")]
 State = Annotated[
     Path | None,

@@ -31,20 +31,24 @@ NoLabel = Annotated[bool, typer.Option("--no-label", help="Learn all columns; ta
 MissingOption = Annotated[
     str | None,
     typer.Option(
-        "--missing", help="Missing cells: error; drop (their rows); mode (fill in the most frequent value)."
+        "--missing",
+        help="What to do about missing cells: error, drop (leave out their rows) or mode (fill in the most "
+        "frequent value).",
     ),
 ]
 NumbersOption = Annotated[
     str | None,
     typer.Option(
-        "--numbers", help="Numbers of a table: otsu, median or a threshold; gaussian keeps them numbers."
+        "--numbers",
+        help="How columns of numbers are cut in two: otsu, median or a threshold; gaussian keeps them as "
+        "standardized numbers.",
     ),
 ]
 CategoriesOption = Annotated[
     int | None,
     typer.Option(
         "--categories",
-        help="Most different values of a text column, which get one unit each; 20 if not given.",
+        help="Largest number of different values of a text column, which get one unit each; 20 if not given.",
     ),
 ]
 
@@ -56,16 +60,23 @@ DecimalOption = Annotated[
 AlphabetOption = Annotated[
     str | None,
     typer.Option(
-        "--alphabet", help="Of sequences: protein, rna, dna or the letters, '-' the gap; else found out."
+        "--alphabet",
+        help="Alphabet of sequences: protein, rna, dna, or its letters with '-' for the gap; if not given, "
+        "that of the file's letters.",
     ),
 ]
 UnknownOption = Annotated[
     str | None,
-    typer.Option("--unknown-letters", help="Letters of sequences outside the alphabet: gap or error."),
+    typer.Option(
+        "--unknown-letters", help="Letters outside the alphabet: gap takes them for gaps, error refuses them."
+    ),
 ]
 InsertionsOption = Annotated[
     str | None,
-    typer.Option("--insertions", help="Columns of sequences with '.' or small letters: drop or keep."),
+    typer.Option(
+        "--insertions",
+        help="What to do about columns of an alignment with '.' or small letters: drop or keep.",
+    ),
 ]
 
 _MOST_LABELS = 100  # a text with more different values is not called labels

@@ -19,6 +19,7 @@ from paramagnet.cli.fields import (
 from paramagnet.cli.flags import flags_of, name_flags
 from paramagnet.cli.history import (
     as_epochs,
+    draw_history,
     print_history,
     print_level,
     quiet_training,
@@ -26,7 +27,7 @@ from paramagnet.cli.history import (
 from paramagnet.cli.interruptions import interruptible
 from paramagnet.cli.points_file import DataArgument, Header, read_weights
 from paramagnet.cli.points_source import load_training, load_validation, split_weights
-from paramagnet.cli.recipes import check_names, choose_settings
+from paramagnet.cli.recipes import as_bias, check_names, choose_settings
 from paramagnet.cli.sequence_points import choose_weights, is_sequence_file
 from paramagnet.cli.table_options import (
     AlphabetOption,
@@ -45,7 +46,6 @@ from paramagnet.cli.table_options import (
 from paramagnet.cli.training_run import TrainingBar, how_to_resume, kept_schedule, load_state, require_new
 
 if TYPE_CHECKING:
-    from paramagnet.learning.result import TrainResult
     from paramagnet.learning.state import TrainState
     from paramagnet.rbm import RBM
 
@@ -67,21 +67,22 @@ def train(
         ),
     ] = None,
     hidden_units: Annotated[
-        int | None, typer.Option(help="Number of hidden units; if not given, that of the recipe.")
+        int | None, typer.Option(help="Number of hidden units; if not given, chosen by the recipe.")
     ] = None,
     recipe: Annotated[
         str,
         typer.Option(
-            help="What to do about all that is not given: recommended, or paper for the start and the "
+            help="How to choose the options that are not given: recommended, or paper for the start and the "
             "learning of the paper."
         ),
     ] = "recommended",
     epochs: Annotated[
-        int | None, typer.Option(help="How many times to go through the data; else those of the recipe.")
+        int | None,
+        typer.Option(help="How often to go through the data; if not given, chosen by the recipe."),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(help="Train about that long: the number of epochs is fixed after a short timing."),
+        typer.Option(help="Train for about so many seconds; a short timing fixes the number of epochs."),
     ] = None,
     visible: Annotated[
         str | None,
@@ -103,7 +104,11 @@ def train(
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias at the start.")] = 0.0,
     scheme: Annotated[
         str | None,
-        typer.Option(help="How to draw the initial weights; package.module:Name for a class of yours."),
+        typer.Option(
+            help="How to draw the initial weights: recommended, layer-correlation, "
+            "centred, xavier, he, lecun, "
+            "hinton, d-wave, hopfield, or package.module:Name for a class of yours."
+        ),
     ] = None,
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
@@ -115,20 +120,24 @@ def train(
     ] = False,
     pcd: Annotated[bool, typer.Option("--pcd", help="Gradients from persistent chains.")] = False,
     chains: Annotated[
-        int | None, typer.Option(help="Chains; if not given, those of the recipe, or of --gradient.")
+        int | None,
+        typer.Option(
+            help="Number of chains; if not given, chosen by the recipe, or the default of --gradient."
+        ),
     ] = None,
     steps: Annotated[
         int | None,
-        typer.Option(help="Gibbs sweeps before an update; if not given, as with --chains."),
+        typer.Option(help="Gibbs sweeps before an update; if not given, chosen as --chains is."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(help="Threads; if not given, 1 for exact gradients, else all cores.")
+        int | None,
+        typer.Option(help="Number of threads; if not given, 1 for exact gradients, else one per core."),
     ] = None,
     optimizer: Annotated[
         str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
     ] = "adam",
     learning_rate: Annotated[
-        float | None, typer.Option(help="First learning rate; if not given, that of the recipe.")
+        float | None, typer.Option(help="First learning rate; if not given, chosen by the recipe.")
     ] = None,
     schedule: Annotated[
         str | None,
@@ -153,7 +162,7 @@ def train(
         ),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Points per update; if not given, those of the recipe.")
+        int | None, typer.Option(help="Points per update; if not given, chosen by the recipe.")
     ] = None,
     evaluate_every: Annotated[
         int | None,
@@ -166,7 +175,7 @@ def train(
         str | None,
         typer.Option(help="Epochs to measure at, for example 0,40,100; instead of --evaluate-every."),
     ] = None,
-    validation: Annotated[Path | None, typer.Option(help="Data to measure on, not to learn.")] = None,
+    validation: Annotated[Path | None, typer.Option(help="Held-out data: measured, not learned.")] = None,
     sample_weight: Annotated[
         Path | None, typer.Option(help="Weights of the rows of DATA: a file with one number for each.")
     ] = None,
@@ -177,15 +186,16 @@ def train(
         float | None,
         typer.Option(
             metavar="IDENTITY",
-            help="Weigh each sequence by 1 over the number of those with that share of equal sites: 0.8.",
+            help="Weigh each sequence by 1 over the number of those that share this part of its sites: 0.8, "
+            "for example.",
         ),
     ] = None,
     guard: Annotated[
         bool | None,
         typer.Option(
             "--guard/--no-guard",
-            help="Check that sampled training has not failed, go back where it has; if not given, on for "
-            "chains that persist.",
+            help="Check that sampled training has not failed, and go back where it has; if not given, done "
+            "for chains that persist.",
         ),
     ] = None,
     early_stopping: Annotated[
@@ -198,7 +208,8 @@ def train(
     held_out: Annotated[
         float | None,
         typer.Option(
-            help="Share of the rows to measure on, not to learn; `evaluate --held-out` finds them again."
+            help="Share of the rows that are held out: measured, not learned; `evaluate --held-out` finds "
+            "them again."
         ),
     ] = None,
     columns: ColumnsOption = None,
@@ -222,15 +233,16 @@ def train(
 ) -> None:
     """Train a machine and write it to a file.
 
-    A table of numbers, text and True/False becomes units column by column, and the machine's file keeps how;
-    `paramagnet data info` shows the columns.
+    Each column of a table of numbers, text and True/False becomes one or more units. The machine's file keeps
+    the rule, so that `evaluate` and `sample` take and give the columns of the table; `paramagnet data info`
+    lists them.
 
-    What is not given is chosen from the size of the data, and said: hidden units, gradient, batches, learning
-    rate, epochs. --recipe paper takes the start and the learning of the paper in place of the recommended
-    ones.
+    A recipe chooses the options that you leave out from the size of the data: hidden units, gradient,
+    batches, learning rate and epochs. The command prints each choice with its reason. --recipe paper takes
+    the start and the learning of the paper in place of the recommended ones.
 
-    Sequences (.fa, .fasta, .txt) become categorical units, a state for each letter; --reweight counts similar
-    ones less.
+    Sequences (.fa, .fasta, .txt) become categorical units with a state for each letter; --reweight gives
+    similar sequences smaller weights.
 
     Log-likelihoods are exact where that takes about a second, else by mAIS, with their error.
 
@@ -238,8 +250,8 @@ def train(
     tempering; --path, --n-replicas, --acceptance of tempering; --beta1, --beta2, --epsilon of adam; and the
     fields of a class of yours.
 
-    A checkpoint is kept beside it: with --resume the same command goes on after an interruption (Ctrl-C,
-    SIGTERM, a crash).
+    A checkpoint is kept beside the machine's file: with --resume the same command goes on after an
+    interruption (Ctrl-C, SIGTERM, a crash).
 
     With --resume and more --epochs a finished run is trained further; a learning rate that has fallen stays
     where it ended.
@@ -278,7 +290,7 @@ def train(
         schedule=schedule,
     )
     sequences = is_sequence_file(data)
-    biases = None if visible_bias is None else _as_bias(visible_bias)
+    biases = None if visible_bias is None else as_bias(visible_bias)
     if held_out is not None and validation is not None:
         raise ValueError("`--held-out` and `--validation` exclude each other; give one of them.")
     options = TableOptions(
@@ -407,23 +419,5 @@ def train(
             f"held-out likelihood: `{shlex.join(['paramagnet', 'evaluate', str(out), str(data)])} --held-out`"
         )
     if plot is not None:
-        _draw(result, plot)
+        draw_history(result, plot)
         typer.echo(f"learning curve: {plot}")
-
-
-def _as_bias(text: str) -> float | str:
-    from paramagnet._checks import as_real
-
-    try:
-        return "data" if text == "data" else as_real(float(text), "--visible-bias")
-    except ValueError:
-        raise ValueError(f"`--visible-bias` must be a number or data, got {text!r}.") from None
-
-
-def _draw(result: TrainResult, plot: Path) -> None:
-    from paramagnet.plots import plot_learning_curve, save_figure
-
-    history = result.history
-    save_figure(
-        plot_learning_curve(history.epoch, history.log_likelihood, validation=history.validation), plot
-    )
