@@ -27,6 +27,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 copybutton_selector = "div:not(.output) > div.highlight > pre"  # code, not what it printed
 # The repository is linked where the project has one: `Repository` below `[project.urls]`.
 _urls = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+html_context = {"repository": _urls.get("Repository", "")}  # for the sidebar
 if "Repository" in _urls:
     html_theme_options = {
         "source_repository": _urls["Repository"],

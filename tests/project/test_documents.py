@@ -7,6 +7,8 @@ import importlib
 import json
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -276,3 +278,26 @@ def test_the_single_test_of_contributing_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     file, words = re.search(r"pytest (tests/\S+\.py) -k (\w+)", text).groups()
     assert re.search(rf"^def test_\w*{words}", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("address", ["", "https://github.com/someone/paramagnet"])
+def test_pages_link_the_repository_once_it_has_an_address(tmp_path, address):
+    """conf.py, run beside a pyproject.toml with that address; the theme itself need not be installed."""
+    (tmp_path / "docs").mkdir()
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = re.sub(r"^Repository = .*\n", "", project, flags=re.M)  # should it have one
+    line = f'[project.urls]\nRepository = "{address}"\n' if address else "[project.urls]\n"
+    (tmp_path / "pyproject.toml").write_text(project.replace("[project.urls]\n", line), encoding="utf-8")
+    found = 'find_spec("sphinx-mathjax-offline").submodule_search_locations[0]'
+    configuration = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    assert found in configuration
+    (tmp_path / "docs" / "conf.py").write_text(configuration.replace(found, "HERE"), encoding="utf-8")
+    code = (
+        "import json, runpy; found = runpy.run_path('docs/conf.py');"
+        "print(json.dumps([found['html_context'], found.get('html_theme_options')]))"
+    )
+    words = [sys.executable, "-c", code]
+    run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    context, options = json.loads(run.stdout)
+    assert context == {"repository": address}
+    assert (options or {}).get("source_repository", "") == address
