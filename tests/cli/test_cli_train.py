@@ -44,6 +44,17 @@ def run(*words, code=0):
 BASIC = ("train", "spins.npy", "--hidden-units", 3, "--epochs", 5, "--out", "model.safetensors", "--seed", 1)
 
 
+def test_the_table_has_the_digits_of_the_closing_line(folder):
+    """Where ln Z is estimated; 2,000 points of units that agree, so that the error of the mean is small."""
+    rng = np.random.default_rng(1)
+    np.save("wide.npy", rng.choice([-1, 1], size=(2000, 1)) * np.where(rng.random((2000, 40)) < 0.9, 1, -1))
+    text = run("train", "wide.npy", "--hidden-units", 40, "--epochs", 2, "--pcd", "--seed", 1).stdout
+    rows = re.findall(r"^ +\d+ +-\d+\.(\d+) \+- 0\.(\d+) ", text, flags=re.M)
+    (closing,) = re.findall(r"epochs: -\d+\.(\d+) \+- 0\.(\d+) \(2000 points\) \+- 0\.(\d+) \(ln Z\)", text)
+    assert len(rows) == 3
+    assert {len(digits) for found in (*rows, closing) for digits in found} == {len(closing[0])}
+
+
 def test_train_writes_a_machine_that_evaluate_reads(folder):
     result = run(*BASIC, "--learning-rate", 0.01, "--validation", "held_out.npy")
     assert "log-likelihood after 5 epochs:" in result.stdout
