@@ -484,7 +484,7 @@ def test_limits_of_exact_sums_are_about_those_of_the_code():
     for page, pattern, expected in (
         (
             "README.md",
-            r"training ends at about (\d+) units .*? likelihoods at about (\d+) \(ten minutes\)",
+            r"sums up to about (\d+) units .*? likelihoods up to about (\d+) \(ten minutes\)",
             (train, alone),
         ),
         ("docs/start.md", r"\(about (\d+) units in the smaller layer, (\d+) beside 784\)", (train, beside)),
