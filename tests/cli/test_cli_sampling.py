@@ -122,7 +122,7 @@ def test_train_says_which_estimates_not_to_trust(folder, monkeypatch):
     words = ("train", "wide.npy", "--hidden-units", 50, "--epochs", 2, "--out", "model.safetensors")
     result = run(*words, "--chains", 50, "--steps", 1, "--evaluate-at", "0,2")
     rows = result.stdout.splitlines()[1:3]
-    assert all(" +- 0.5 " in row and row.endswith("do not trust") for row in rows)
+    assert all(" +- 0.50 " in row and row.endswith("do not trust") for row in rows)
     assert "Do not trust the log-likelihood at epoch 0, 2: too few effective samples" in result.stderr
 
 
