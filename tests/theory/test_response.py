@@ -278,6 +278,7 @@ def test_errors_by_their_words(function):
     with pytest.raises(ValueError, match=r"^`c` must be finite, got nan\.$"):
         function(1.0, 1.0, c=np.nan)
     with pytest.raises(
-        ValueError, match=r"^`visible` must be a unit type \('spin', 'bit', 'gaussian', .*\), got 'gauss'\.$"
+        ValueError,
+        match=r"^`visible` must be a unit type \(.*\), got 'gauss' \(did you mean 'gaussian'\?\)\.$",
     ):
         function(1.0, 1.0, visible="gauss")

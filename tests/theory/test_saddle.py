@@ -383,7 +383,7 @@ def test_broadcasting_gives_the_scalar_results():
         ({"c": [0.0, np.nan]}, r"^`c` must be finite, got nan\.$"),
         (
             {"visible": "ising"},
-            r"^`visible` must be a unit type \('spin', 'bit', 'gaussian', .*\), got 'ising'\.$",
+            r"^`visible` must be a unit type \(.*\), got 'ising' \(did you mean 'spin'\?\)\.$",
         ),
         (
             {"hidden": "binary"},

@@ -291,7 +291,7 @@ def test_finding_never_raises_nor_warns():
         ({"b": "big"}, r"^`b` must be a real number or an array of them, got 'big'\.$"),
         (
             {"hidden": "gauss"},
-            r"^`hidden` must be a unit type \('spin', 'bit', 'gaussian', .*\), got 'gauss'\.$",
+            r"^`hidden` must be a unit type \(.*\), got 'gauss' \(did you mean 'gaussian'\?\)\.$",
         ),
         ({"visible": 1}, r"^`visible` must be a unit type \('spin', 'bit', 'gaussian', .*\), got 1\.$"),
     ],
