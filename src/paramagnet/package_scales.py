@@ -94,8 +94,8 @@ def compare_schemes(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     hidden_bias : float, default 0.0
         Bias of all hidden units in the user's own machine.
     schemes : sequence of str or Scheme, optional

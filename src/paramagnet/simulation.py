@@ -31,6 +31,7 @@ from paramagnet.exact.cost import count_summed
 from paramagnet.exact.sums import exact_moments
 from paramagnet.rbm import RBM, Rng
 from paramagnet.sampling.chains import sample
+from paramagnet.theory.layers.dispatch import theory_of
 from paramagnet.theory.response import criterion
 from paramagnet.theory.scale import find_beta_max
 from paramagnet.units import FloatArray, Unit, as_binary, as_unit
@@ -82,7 +83,7 @@ def simulate_layer_correlation(
     n_visible, n_hidden : int
         Numbers of units.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"`` or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"`` or a unit object.
     visible_bias : float, default 0.0
         Bias of all visible units.
     hidden_bias : float, default 0.0
@@ -109,7 +110,7 @@ def simulate_layer_correlation(
             "`hidden` must be spin or bit units where the visible ones are Gaussian: two Gaussian layers "
             f"have no layer correlation. Got {units[0]}-{units[1]}."
         )
-    if units[0].symmetric and b == 0.0 and units[1].symmetric and c == 0.0:
+    if all(_find_symmetry(*units)) and b == c == 0.0:
         raise ValueError(
             "`hidden_bias` must not be zero where both layers are symmetric: in theory their correlation "
             "diverges at the transition, at finite size it has no peak. "
@@ -165,10 +166,15 @@ class _Answer(NamedTuple):
     square: bool = False
 
 
+def _find_symmetry(visible: Unit, hidden: Unit) -> tuple[bool, bool]:
+    """Whether the units of each layer are symmetric where training starts (dReLU units are only there)."""
+    return theory_of(visible, "visible").symmetric, theory_of(hidden, "hidden").symmetric
+
+
 def _choose_answer(visible: Unit, hidden: Unit, b: float, c: float) -> _Answer:
     """The observable whose average is the theory's `criterion`."""
     gaussian = not visible.bounded, not hidden.bounded
-    symmetric = visible.symmetric, hidden.symmetric
+    symmetric = _find_symmetry(visible, hidden)
     for layer, bias in enumerate((b, c)):
         if gaussian[layer] and not symmetric[1 - layer]:
             return _Answer(layer)

@@ -144,6 +144,16 @@ def test_the_start_is_that_of_the_frequencies(folder):
     assert -5 * np.log(5) < level < 0.0
 
 
+def test_drelu_hidden_units_start_at_their_scale(folder):
+    run(f"train family.fa --alphabet -KLWY --hidden drelu {TRAINING} --chains 20")
+    assert pm.RBM.load("m.safetensors").hidden == pm.drelu()
+    scales = [
+        as_json(f"beta-max --visible-units 5 --hidden-units 3 --visible categorical(5) --hidden {h} --json")
+        for h in ("drelu", "gaussian")
+    ]
+    assert scales[0]["sigma"] == scales[1]["sigma"] == scales[0]["beta_max"] / 8**0.5
+
+
 def test_what_is_refused(folder):
     refused(f"train family.fa --visible spin {TRAINING}", "`--visible` must be categorical")
     refused(f"train family.fa --visible categorical(4) {TRAINING}", "as many letters as units have states")
@@ -151,7 +161,6 @@ def test_what_is_refused(folder):
     refused(f"train family.fa --alphabet ACGT {TRAINING}", "record 1 .*Add '-'")
     refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "got 'Y' in record")
     refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "`--unknown-letters gap`")
-    refused(f"train family.fa --hidden drelu {TRAINING}", "hidden='gaussian'.*`--scheme xavier`")
     refused(f"train family.fa --reweight 1.5 {TRAINING}", "`--reweight` must be a share of sites")
     refused(f"train missing.fa {TRAINING}", "there is no 'missing.fa'")
     (folder / "weights.csv").write_text("1\n" * 60)

@@ -133,8 +133,9 @@ def test_the_derivative_of_the_free_energy_in_beta_is_the_energy():
 def test_refusals():
     with pytest.raises(ValueError, match="`visible` must be spin, bit, Gaussian or categorical units"):
         T.beta_max(1.0, visible="relu")
-    with pytest.raises(ValueError, match=r"got drelu units. At the start .* `weight_std.*hidden='gaussian'"):
-        pm.weight_std(20, 20, hidden="drelu")
+    learned = {"theta_asymmetry": np.array([0.3]), "gamma_asymmetry": np.array([0.0])}
+    with pytest.raises(ValueError, match=r"`hidden` must be dReLU units as training starts with them"):
+        pm.weight_std(20, 20, hidden=pm.drelu().at(learned))
     with pytest.raises(
         ValueError, match="`visible` must be spin, bit or categorical units beside relu units"
     ):
@@ -147,3 +148,49 @@ def test_different_hidden_biases_are_averaged():
     one = T.stability_edge(3.0, hidden="relu", c=0.4)
     same = T.stability_edge(3.0, hidden="relu", c=T.Biases([0.4, 0.4, 0.4]))
     assert same.beta == pytest.approx(one.beta, rel=1e-12)
+
+
+# dReLU units, which are Gaussian ones at the start of training ----------------------------------------------
+
+
+@pytest.mark.parametrize("visible", ["spin", "bit", "categorical(4)"])
+@pytest.mark.parametrize("c", [0.0, -0.7])
+def test_drelu_units_have_the_scale_of_gaussian_ones(visible, c):
+    found, expected = (T.find_beta_max(3.0, visible=visible, hidden=h, c=c) for h in ("drelu", "gaussian"))
+    assert (found.beta, found.status) == (expected.beta, expected.status)
+    assert found.hidden == pm.drelu()
+    found, expected = (
+        T.solve_saddle_point(0.6, 2.0, visible=visible, hidden=h) for h in ("drelu", "gaussian")
+    )
+    assert (found.q_v, found.Q_h) == (expected.q_v, expected.Q_h)
+
+
+def test_the_free_energy_of_drelu_units_is_that_of_their_measure():
+    """Of weak machines, ``-ln Z/(n + m)`` by the exact sum; a Gaussian unit lacks ``ln(2 pi)/2``."""
+    n, m, beta = 10, 20, 0.2
+    rng = np.random.default_rng(0)
+    draws = [
+        -pm.log_partition(pm.RBM(beta / np.sqrt(n + m) * rng.normal(size=(n, m)), 0, 0, "spin", "drelu"))
+        for _ in range(20)
+    ]
+    theory = T.solve_saddle_point(beta, m / n, hidden="drelu").free_energy
+    assert np.mean(draws) / (n + m) == pytest.approx(theory, abs=1e-3)
+    assert abs(T.solve_saddle_point(beta, m / n, hidden="gaussian").free_energy - theory) > 0.5
+
+
+def test_drelu_machines_start_at_the_scale_of_the_theory():
+    drawn = pm.draw_machine(12, 9, visible="categorical(4)", hidden="drelu", rng=0)
+    assert drawn.sigma == pm.weight_std(12, 9, visible="categorical(4)", hidden="gaussian")
+
+
+def test_drelu_machines_are_simulated_as_gaussian_ones():
+    from paramagnet.simulation import simulate_layer_correlation
+
+    for visible, c in (("bit", 0.0), ("spin", -0.5)):
+        found, expected = (
+            simulate_layer_correlation(6, 5, visible=visible, hidden=h, hidden_bias=c, n_draws=2, rng=0)
+            for h in ("drelu", "gaussian")
+        )
+        np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
+    with pytest.raises(ValueError, match="must not be zero where both layers are symmetric"):
+        simulate_layer_correlation(6, 5, hidden="drelu", n_draws=2, rng=0)

@@ -39,7 +39,7 @@ def beta_max(
         str | None, typer.Option(help="Visible units: spin (if not given), bit, gaussian or categorical(q).")
     ] = None,
     hidden: Annotated[
-        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu or categorical(q).")
+        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu, drelu or categorical(q).")
     ] = "bit",
     visible_bias: Annotated[float, typer.Option(help="Visible bias.")] = 0.0,
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias, zero or negative.")] = 0.0,

@@ -35,7 +35,7 @@ def schemes(
         str, typer.Option(help="Visible units: spin, bit, gaussian or categorical(q).")
     ] = "spin",
     hidden: Annotated[
-        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu or categorical(q).")
+        str, typer.Option(help="Hidden units: bit, spin, gaussian, relu, drelu or categorical(q).")
     ] = "bit",
     hidden_bias: Annotated[float, typer.Option(help="Hidden bias.")] = 0.0,
     scheme: Annotated[

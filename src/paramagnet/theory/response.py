@@ -86,8 +86,8 @@ def susceptibility(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -133,8 +133,8 @@ def layer_correlation(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -174,8 +174,8 @@ def layer_correlation_slope(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -213,8 +213,8 @@ def overlap_response(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -260,8 +260,8 @@ def replica_stability(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 

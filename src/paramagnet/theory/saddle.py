@@ -118,8 +118,8 @@ def solve_saddle_point(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
     throw : bool, default True

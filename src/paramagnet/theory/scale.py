@@ -135,8 +135,8 @@ def find_beta_max(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -218,8 +218,8 @@ def beta_max(
     alpha : float or array_like
         Ratio of the layer sizes, hidden to visible.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     b, c : float, array_like or Biases, default 0.0
         Biases of the visible and the hidden units.
 
@@ -249,8 +249,8 @@ def weight_std(
     n_visible, n_hidden : int
         Numbers of units; categorical units count once, whatever the number of their states.
     visible, hidden : str or Unit, optional
-        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"categorical(q)"``, for hidden units
-        also ``"relu"``, or a unit object.
+        Types of the units: ``"spin"``, ``"bit"``, ``"gaussian"``, ``"drelu"``, ``"categorical(q)"``,
+        for hidden units also ``"relu"``, or a unit object.
     visible_bias, hidden_bias : float or Biases, default 0.0
         One bias of all units of a layer, or `Biases`, one per unit; for categorical units the number is 0,
         and `Biases.of_frequencies` makes biases of the frequencies of their states.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from paramagnet.theory.layers.binary import BinaryTheory
+from paramagnet.theory.layers.drelu import DReLUTheory
 from paramagnet.theory.layers.gaussian import GaussianTheory
 from paramagnet.theory.layers.labels import CategoricalTheory
 from paramagnet.theory.layers.relu_average import ReLUTheory
@@ -20,19 +21,9 @@ from paramagnet.units import BinaryUnit, CategoricalUnit, DReLUUnit, GaussianUni
 def theory_of(unit: Unit, argument: str) -> UnitTheory:
     """The theory of a unit type; ``argument`` is the caller's name for the unit."""
     raise ValueError(
-        f"`{argument}` must be spin, bit, Gaussian, categorical or (hidden) relu units for the theory, got "
-        f"{unit} units. "
+        f"`{argument}` must be spin, bit, Gaussian, categorical, dReLU or (hidden) relu units for the "
+        f"theory, got {unit} units. "
         "`initialize` takes them with a scheme of fixed scale, such as `scheme='xavier'`."
-    )
-
-
-@theory_of.register
-def _refuse_drelu(unit: DReLUUnit, argument: str) -> UnitTheory:
-    raise ValueError(
-        f"`{argument}` must be spin, bit, Gaussian, categorical or (hidden) relu units for the theory, got "
-        f"{unit} units. At the start of training these are Gaussian units of variance 1, whose scale is "
-        "`weight_std(..., hidden='gaussian')`; `initialize` takes them with a scheme of fixed scale, such as "
-        "`scheme='xavier'`."
     )
 
 
@@ -40,3 +31,4 @@ theory_of.register(BinaryUnit, BinaryTheory.of)
 theory_of.register(GaussianUnit, GaussianTheory.of)
 theory_of.register(CategoricalUnit, CategoricalTheory.of)
 theory_of.register(ReLUUnit, ReLUTheory.of)
+theory_of.register(DReLUUnit, DReLUTheory.of)
