@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from paramagnet.reproduction.agreement import judge_table
+from paramagnet.reproduction.agreement import FEWEST_TRIALS, judge_table
 from paramagnet.reproduction.paper import PAPER_TABLES
 from paramagnet.reproduction.paper_tables import paper_cells
 from paramagnet.reproduction.power import GainLadder, Ladders, plant_fault, plant_faults
@@ -21,12 +21,12 @@ SETTING = COLUMNS[0].setting
 
 
 def runs_of(curve, factors=None, gains=GAINS):
-    """Three trials at each gain, on ``curve(gain, epoch)``; ``factors`` multiply the gains that are used."""
+    """Ten trials at each gain, on ``curve(gain, epoch)``; ``factors`` multiply the gains that are used."""
     records = []
     for gain in gains:
         used = gain * (factors or {}).get(gain, 1.0)
-        for trial in range(3):
-            values = tuple(curve(used, column.epoch) + 0.02 * (trial - 1) for column in COLUMNS)
+        for trial in range(FEWEST_TRIALS):
+            values = tuple(curve(used, column.epoch) + 0.02 * (trial - 4.5) for column in COLUMNS)
             records.append(
                 RunRecord(
                     digest=f"{gain}-{trial}", sweep=TABLE.sweep, table=TABLE.key, dataset="ulc",

@@ -190,20 +190,20 @@ def verdict_on(values, key="ULC_ising_c=0", **options):
     return next(c for c in verdict.comparisons if c.column.epoch == 100)
 
 
-def test_tolerance_by_hand_with_three_trials():
-    comparison = verdict_on([-9.0, -9.3, -9.6])
+def test_tolerance_by_hand_with_ten_trials():
+    comparison = verdict_on([*[-9.0] * 5, *[-9.6] * 5])
     paper = (0.89**2 + 0.77**2) / 50
-    ours = 0.09 / 3  # the paired differences have a standard deviation of 0.3
+    ours = 10 * 0.09 / 9 / 10  # the paired differences are 0.3 from their mean
     assert comparison.ours == pytest.approx(-9.3)
     assert comparison.paper == pytest.approx(-9.5)
     assert comparison.error == pytest.approx(math.sqrt(paper + ours))
     assert comparison.tolerance == pytest.approx(2.0 * math.sqrt(paper + ours) + 0.01)
     assert comparison.agrees
-    assert not verdict_on([-8.5, -8.5, -8.5]).agrees
+    assert not verdict_on([-8.5] * 10).agrees
 
 
 def test_with_few_trials_the_papers_spread_stands_for_ours():
-    for n in (1, 2):
+    for n in (1, 2, 3, 9):
         comparison = verdict_on([-9.0] * n)
         variance = 0.89**2 + 0.77**2
         assert comparison.error == pytest.approx(math.sqrt(variance / n + variance / 50))
@@ -212,13 +212,13 @@ def test_with_few_trials_the_papers_spread_stands_for_ours():
 
 def test_what_the_draw_changes_widens_the_tolerance():
     where = (Start(gain=2.0), Column(SETTING, 100))
-    narrow = verdict_on([-8.5, -8.5, -8.5])
-    wide = verdict_on([-8.5, -8.5, -8.5], draws={where: Components(0.16, 9.0, 4.0, 10, 5)})
+    narrow = verdict_on([-8.5] * 10)
+    wide = verdict_on([-8.5] * 10, draws={where: Components(0.16, 9.0, 4.0, 10, 5)})
     assert wide.spread == pytest.approx(0.4)  # neither the weights nor the interaction
     assert wide.tolerance == pytest.approx(2.0 * math.sqrt(narrow.error**2 + 2.0 * 0.16) + 0.01)
     assert wide.agrees
     assert not narrow.agrees
-    negative = verdict_on([-8.5, -8.5, -8.5], draws={where: Components(-0.16, 9.0, 4.0, 10, 5)})
+    negative = verdict_on([-8.5] * 10, draws={where: Components(-0.16, 9.0, 4.0, 10, 5)})
     assert negative == narrow
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from paramagnet.reproduction.agreement import FEWEST_TRIALS, Rank, Verdict
 from paramagnet.reproduction.document import Bullets, Paragraph, Section
 from paramagnet.reproduction.paper import LIKELIHOOD_MISPRINTS, read_log_likelihoods
+from paramagnet.reproduction.paper_tables import common_offset, paper_table
 from paramagnet.reproduction.power import SIZES, Ladders, plant_fault, plant_faults
 from paramagnet.reproduction.wording import AGREEMENT_RULE, span
 from paramagnet.sweeps.groups import GAINS, Runs
@@ -17,6 +18,7 @@ from paramagnet.sweeps.store import RunRecord
 N_CELLS = len(read_log_likelihoods())
 N_DIFFERENCES = N_CELLS - N_CELLS // len(GAINS)
 _SHOWN_SIZE = 0.1
+_UNSEEN = 0.02  # a change of fewer than one difference in fifty tells nothing
 _NAMES = {"ladder": "all five gains", "row": "the β_max row alone"}
 
 
@@ -41,7 +43,8 @@ def summary_section(
         return Section("Verdict", (Paragraph(words),))
     ladders = [Ladders(own) for own in runs]
     visible = _visible(verdicts, ladders)
-    items = (_agreeing(verdicts), _differing(verdicts), visible, _resting(verdicts, records))
+    level = _levels(verdicts, runs)
+    items = (_agreeing(verdicts), _differing(verdicts), level, visible, _resting(verdicts, records))
     blocks = (
         Bullets(items),
         _verdict_sheet(verdicts, ladders),
@@ -60,16 +63,20 @@ def _agreeing(verdicts: Sequence[Verdict]) -> str:
     compared = sum(len(verdict.comparisons) for verdict in verdicts)
     agreeing = sum(verdict.n_agreeing for verdict in verdicts)
     words = (
-        f"**What agrees.** **{agreeing} of {compared}** differences between a cell and the β_max row agree "
-        f"with the paper's ({100 * agreeing / compared:.1f} %). The paper's nine tables hold "
-        f"{N_DIFFERENCES}, {len(LIKELIHOOD_MISPRINTS)} of them misprinted."
+        "**What agrees.** The paper starts machines from weights of its scale β_max and of 1/4, 1/2, 2 and 4 "
+        "times that scale, the five gains, and prints their log-likelihoods after training. "
+        f"**{agreeing} of {compared}** differences between a cell and the β_max row agree with the paper's "
+        f"({100 * agreeing / compared:.1f} %). The paper's nine tables hold {N_DIFFERENCES}, "
+        f"{len(LIKELIHOOD_MISPRINTS)} of them misprinted."
     )
     ranks = [rank for verdict in verdicts for rank in _last(verdict) if rank.ours is not None]
     if ranks:
         same = sum(rank.ours == rank.paper for rank in ranks)
+        ours, paper = (sum(getattr(rank, name) == 1 for rank in ranks) for name in ("ours", "paper"))
         words += (
-            f" After the last epoch the rank of β_max among the five gains is the paper's in {same} of the "
-            f"{len(ranks)} settings in which all five were run."
+            " After the last epoch β_max is the best gain, or level with the best at two decimals, in "
+            f"{ours} of the {len(ranks)} settings in which all five were run, and in {paper} of them in the "
+            f"paper; its rank is the paper's in {same}."
         )
     return words
 
@@ -79,14 +86,34 @@ def _differing(verdicts: Sequence[Verdict]) -> str:
     if not apart:
         return "**What does not.** No difference is further from the paper's than the rule allows."
     tables = ", ".join(f"{count} in Table {number}" for number, count in apart.items())
-    return (
+    words = (
         f"**What does not.** {sum(apart.values())} differences are further apart than the rule allows: "
-        f"{tables}. Each is listed under its table. By chance alone fewer than one in twenty would be."
+        f"{tables}. By chance alone fewer than one in twenty would be."
+    )
+    few = sum(c.n_trials < FEWEST_TRIALS for verdict in verdicts for c in verdict.differing)
+    if few:
+        words += f" {few} of them rest on fewer than {FEWEST_TRIALS} trials of ours."
+    return f"{words} Each is listed under its table."
+
+
+def _levels(verdicts: Sequence[Verdict], runs: Sequence[Runs]) -> str:
+    gaps = [f"{common_offset(paper_table(v.table, own)):+.2f}" for v, own in zip(verdicts, runs, strict=True)]
+    numbers = [verdict.table.number for verdict in verdicts]
+    row = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1))
+    where = f"{numbers[0]} to {numbers[-1]}" if row else _listed([f"{number}" for number in numbers])
+    return (
+        "**What is not compared.** The level that all cells of a table share, because our points are another "
+        "draw or selection than the paper's. Ours minus the paper's is in the median over cells "
+        f"{_listed(gaps)} nats per point in Table{'s' * (len(numbers) > 1)} {where}."
     )
 
 
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
 def _visible(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> str:
-    pieces, smallest = [], ""
+    pieces, ending = [], ""
     for fault, name in _NAMES.items():
         counts = []
         for size in SIZES:
@@ -94,23 +121,24 @@ def _visible(verdicts: Sequence[Verdict], ladders: Sequence[Ladders]) -> str:
             counts.append(span({small.n_agreeing, large.n_agreeing}))
             if (fault, size) == ("row", min(SIZES)):
                 change = max(abs(part.n_agreeing - none.n_agreeing) for part in (small, large))
-                smallest = f" With {name} off by {100 * size:g} % it changes by at most {change}."
-        pieces.append(f"{', '.join(counts)} of {none.n_compared} with {name} off by {_percents()} %")
+                ending = f" With {name} off by {100 * size:g} % the number changes by at most {change}"
+                unseen = change <= _UNSEEN * none.n_compared
+                ending += ", so an error of this kind and size would not be seen." if unseen else "."
+        pieces.append(f"{_listed(counts)} with {name} off by {_percents()} %")
     return (
-        "**What the comparison could have seen.** Had our machines started from other scales than stated, "
-        f"the number that agrees, {none.n_agreeing} of {none.n_compared} as it is, would be "
-        f"{'; '.join(pieces)} (too small and too large).{smallest}"
+        f"**What the comparison could have seen.** {none.n_agreeing} of {none.n_compared} differences agree "
+        "as it is. Had our machines started from other scales than stated, too small or too large, it would "
+        f"be {'; '.join(pieces)}.{ending}"
     )
 
 
 def _percents() -> str:
-    texts = [f"{100 * size:g}" for size in SIZES]
-    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+    return _listed([f"{100 * size:g}" for size in SIZES])
 
 
 def _resting(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
     run = sum(5 * len(verdict.ranks) - len(verdict.missing) for verdict in verdicts)
-    few = sum(c.n_trials < FEWEST_TRIALS for verdict in verdicts for c in verdict.comparisons)
+    few = [c.n_trials for verdict in verdicts for c in verdict.comparisons if c.n_trials < FEWEST_TRIALS]
     hours = sum(record.seconds for record in records if math.isfinite(record.seconds)) / 3600.0
     words = (
         f"**What it rests on.** {run} of the paper's {N_CELLS} cells were run; {len(records):,} runs in all, "
@@ -118,8 +146,8 @@ def _resting(verdicts: Sequence[Verdict], records: Sequence[RunRecord]) -> str:
     )
     if few:
         words += (
-            f" {few} of the differences rest on one or two trials of ours, and are judged by the paper's "
-            "spread over trials."
+            f" {len(few)} of the differences rest on {span(few)} trial{'s' * (max(few) > 1)} of ours each, "
+            "and are judged by the paper's spread over trials."
         )
     crossed: dict[tuple[int, int], list[str]] = {}
     for verdict in (verdict for verdict in verdicts if verdict.n_draws):

@@ -94,7 +94,10 @@ def _verdict_words(verdict: Verdict) -> str:
         )
     few = sum(comparison.n_trials < FEWEST_TRIALS for comparison in verdict.comparisons)
     if few:
-        words += f" In {few} of them we have fewer than three trials, and the paper's spread stands for ours."
+        words += (
+            f" In {few} of them we have fewer than {FEWEST_TRIALS} trials, and the paper's spread stands for "
+            "ours."
+        )
     return words
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from paramagnet.learning.registries import OPTIMIZERS
 from paramagnet.learning.resuming import describe
-from paramagnet.reproduction.agreement import Verdict
+from paramagnet.reproduction.agreement import FEWEST_TRIALS, Verdict
 from paramagnet.reproduction.paper import (
     LIKELIHOOD_MISPRINTS,
     MISPRINTS,
@@ -29,7 +29,8 @@ AGREEMENT_RULE = (
     "paper's, from its standard deviations and its number of trials; and, for the toy data, which the paper "
     "and we drew once each, the standard deviation that the draw alone causes, for either draw. The squares "
     "add up. The points of the other sets are a random selection, and nothing is allowed for ours being "
-    "another one. With fewer than three trials of ours the paper's standard deviations stand for ours."
+    f"another one. With fewer than {FEWEST_TRIALS} trials of ours the paper's standard deviations stand for "
+    "ours."
 )
 LONG_RUN = "drybean_long"
 EARLIER = "earlier"
