@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paramagnet.reproduction.agreement import Verdict
+from paramagnet.reproduction.agreement import FEWEST_TRIALS, Verdict
 from paramagnet.reproduction.draws import Components, level_components
 from paramagnet.reproduction.paper import read_log_likelihoods
 from paramagnet.reproduction.paper_specs import find_spec
@@ -98,6 +99,51 @@ class Facts:
         starts, epoch = self.runs.get(setting, {}), self.last_epochs[setting]
         here, ours = (values_at(starts.get(start, ()), epoch) for start in (Start(scheme), BETA_MAX))
         return paired_difference(here, ours).mean
+
+    def error_behind(self, setting: Setting, scheme: str) -> float:
+        """The standard error of `behind`; NaN for one trial."""
+        starts, epoch = self.runs.get(setting, {}), self.last_epochs[setting]
+        here, ours = (values_at(starts.get(start, ()), epoch) for start in (Start(scheme), BETA_MAX))
+        return paired_difference(here, ours).error
+
+    def settings_by_trials(self, least: float, most: float) -> list[Setting]:
+        """The complete settings whose gains have so many trials, by the one that has the fewest."""
+        return [
+            setting
+            for setting in self.complete
+            if least <= min(len(self.runs[setting][Start(gain=gain)]) for gain in GAINS) <= most
+        ]
+
+    def leads(self, setting: Setting) -> list[tuple[float, float]]:
+        """How far beta_max is ahead of each other gain after the last epoch, and the standard error of that.
+
+        With fewer than ten trials the error is from the paper's standard deviations.
+        """
+        starts, epoch = self.runs[setting], self.last_epochs[setting]
+        printed = {
+            cell.gain: cell.std
+            for cell in read_log_likelihoods()
+            if (cell.dataset, cell.n_hidden, cell.hidden, cell.c, cell.epoch)
+            == (setting.dataset, setting.n_hidden, setting.hidden, setting.c, epoch)
+        }
+        found = []
+        ours = values_at(starts[BETA_MAX], epoch)
+        for gain in (gain for gain in GAINS if gain != BETA_MAX.gain):
+            other = values_at(starts[Start(gain=gain)], epoch)
+            gap, n = paired_difference(ours, other), min(len(ours), len(other))
+            own = gap.error if n >= FEWEST_TRIALS else math.hypot(printed[1.0], printed[gain]) / math.sqrt(n)
+            found.append((self.means(setting)[1.0] - self.means(setting)[gain], own))
+        return found
+
+    def best_epoch(self, setting: Setting, gain: float) -> tuple[int, float]:
+        """The measured epoch with the highest mean on held-out points, and that mean."""
+        part = self.runs[setting][Start(gain=gain)]
+        means = {
+            epoch: summarize_trials(values_at(part, epoch, "held_out").values()).mean
+            for epoch in part[0].epochs
+        }
+        epoch = max(means, key=means.__getitem__)
+        return epoch, means[epoch]
 
     def rivals(self, scheme: str, *datasets: str, sparse: bool | None = None) -> dict[Setting, float]:
         """`behind` for the settings of these data sets that have the scheme."""

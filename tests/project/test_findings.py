@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from paramagnet.reproduction.annealing_check import FILE, load_checks, save_chec
 from paramagnet.reproduction.paper import read_log_likelihoods
 from paramagnet.reproduction.paper_specs import find_spec
 from paramagnet.reproduction.paper_tables import paper_cells
+from paramagnet.reproduction.report import components_of
 from paramagnet.reproduction.wording import kernels_of
 from paramagnet.sweeps.groups import BETA_MAX, group_runs, paired_difference, setting_of, values_at
 from paramagnet.sweeps.seeds import data_seed, weight_seed
@@ -191,6 +193,11 @@ MOVES = [
     ("drawn_once", {"sweep": "toy_bit_c5", "gain": 1.0, "trial": 3}, "log_likelihood", 3.0),
     ("held_out", {"sweep": "drybean_bit", "gain": 4.0, "c": 0.0}, "held_out", 1.0),
     ("held_out", {"sweep": "toy_bit_c5", "gain": 0.25}, "held_out", 0.1),
+    ("held_out", {"sweep": "toy_bit_c0", "gain": 0.25, "n_hidden": 10}, "held_out", -0.005),
+    ("result_of_the_paper", {"sweep": "toy_spin", "gain": 0.5, "n_hidden": 10}, "log_likelihood", 0.004),
+    ("result_of_the_paper", {"sweep": "mnist_spin", "gain": 2.0}, "log_likelihood", 10.0),
+    ("other_weights", {"sweep": "toy_spin", "scheme": "hinton", "n_hidden": 20}, "log_likelihood", 0.14),
+    ("other_weights", {"sweep": "toy_bit_c5", "scheme": "xavier", "trial": 3}, "log_likelihood", -0.3),
     ("other_weights", {"sweep": "toy_bit_c5", "scheme": "xavier", "n_hidden": 30}, "log_likelihood", -0.1),
     ("other_weights", {"sweep": "ulc_spin", "scheme": "he"}, "log_likelihood", -9.0),
     ("other_weights", {"sweep": "ulc_bit", "scheme": "he", "c": -5.0}, "log_likelihood", 1.0),
@@ -213,6 +220,60 @@ def test_a_changed_record_changes_its_sentence(records, facts, benchmarks, parag
     ]
     assert changed != records
     assert write(benchmarks("reproduction_facts").Facts(changed)) != write(facts)
+
+
+def lines_of(*sweeps):
+    texts = [(RESULTS / f"{name}.jsonl").read_text(encoding="utf-8") for name in sweeps]
+    return [json.loads(line) for text in texts for line in text.splitlines()]
+
+
+TOY = ("toy_spin", "toy_bit_c0", "toy_bit_c5")
+
+
+def test_the_leads_of_beta_max_are_counted_again_from_the_lines_of_the_files(facts, benchmarks):
+    text = benchmarks("findings").result_of_the_paper(facts)
+    runs = {}
+    for r in lines_of(*TOY, "drybean_spin", "drybean_bit"):
+        if r["scheme"] == BETA_MAX.scheme:
+            cell = runs.setdefault((r["sweep"], r["n_hidden"], r["c"]), {})
+            cell.setdefault(r["gain"], {})[r["trial"]] = r["log_likelihood"][-1]
+    ahead, behind = [], 0
+    for cell in runs.values():
+        means, scores = [], []
+        for gain in (0.25, 0.5, 2.0, 4.0):
+            gaps = np.array([cell[1.0][trial] - value for trial, value in cell[gain].items()])
+            means.append(gaps.mean())
+            scores.append(gaps.mean() / gaps.std(ddof=1) * math.sqrt(len(gaps)))
+        if min(scores) > 2.0:
+            ahead.append(min(means))
+        behind += min(scores) < -2.0
+    assert (
+        f"In the {len(runs)} settings with at least ten trials of each gain it is ahead of all other gains "
+        f"by more than two standard errors of the difference in {len(ahead)}, by {min(ahead):.3f} to "
+        f"{max(ahead):.3f} nats, and behind one of them by more than that in {behind}."
+    ) in text
+
+
+def test_an_early_stop_is_judged_again_from_the_lines_of_the_files(facts, benchmarks):
+    curves, epochs = {}, {}
+    for r in lines_of(*TOY):
+        if r["scheme"] == BETA_MAX.scheme:
+            setting = (r["sweep"], r["n_hidden"])
+            curves.setdefault(setting, {}).setdefault(r["gain"], []).append(r["held_out"])
+            assert epochs.setdefault(setting, r["epochs"]) == r["epochs"]
+    means = {s: {gain: np.mean(part, axis=0) for gain, part in cell.items()} for s, cell in curves.items()}
+    assert len(means) == 9
+    peaks = {s: (cell[0.25].argmax(), cell[1.0].argmax()) for s, cell in means.items()}
+    earlier, same = (sum(test(*pair) for pair in peaks.values()) for test in (np.greater, np.equal))
+    kept = [cell[0.25].max() - cell[1.0].max() for cell in means.values()]
+    words = f"ahead by {min(kept):.2f} to {max(kept):.2f} nats."
+    text = benchmarks("findings").held_out(facts)
+    assert f"in {earlier} of these settings and at the same in {same}, but" in text
+    assert text.endswith(words)
+    choosing = " ".join((ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split())
+    assert (
+        f"still ahead of β<sub>max</sub> by {min(kept):.2f} to {max(kept):.2f} nats in the nine" in choosing
+    )
 
 
 def at_the_paper_s_values(records, **shifts):
@@ -318,6 +379,63 @@ def test_every_toy_cell_has_ten_draws_times_five_and_the_draw_alone_is_allowed(f
     for verdict in facts.verdicts[:3]:
         assert (verdict.n_draws, verdict.n_weights) == (10, 5)
     assert all(c.spread == 0.0 for verdict in facts.verdicts[3:] for c in verdict.comparisons)
+
+
+def chance_misses(rng, facts, trials, repeats=400):
+    """How many differences miss by chance if our machines are the paper's, without the rule's code.
+
+    The effects have the variances that the records show; every repetition draws both experiments, the crossed
+    design and the rounding anew. ``trials`` replaces the numbers of trials of some tables. Returns the
+    expected number by the rule, and by one that takes the error from our trials however few they are.
+    """
+    components = components_of(facts.records)
+    by_rule = always_own = 0.0
+    for verdict in facts.verdicts:
+        n_paper = verdict.table.n_trials
+        printed = paper_cells(verdict.table.key)
+        for c in verdict.comparisons:
+            n = trials.get(verdict.table.number, c.n_trials)
+            paper = math.hypot(printed[c.start, c.column].std, printed[BETA_MAX, c.column].std)
+            starts = facts.runs[c.column.setting]
+            own = paired_difference(*(values_at(starts[s], c.column.epoch) for s in (c.start, BETA_MAX)))
+            spread = own.std if own.n_trials >= 10 else paper
+            gap = rng.normal(size=repeats) * spread * math.sqrt(1.0 / n_paper)
+            gap += rng.uniform(-0.005, 0.005, (2, repeats)).sum(axis=0)
+            ours = rng.normal(size=(repeats, n)) * spread
+            gap += ours.mean(axis=1)
+            allowed = np.zeros(repeats)
+            if (c.start, c.column) in components:
+                part = components[c.start, c.column]
+                draws, weights, rest = (
+                    math.sqrt(max(0.0, v)) for v in (part.draws, part.weights, part.interaction)
+                )
+                gap += rng.normal(size=repeats) * draws * math.sqrt(2.0)
+                table = draws * rng.normal(size=(repeats, 10, 1)) + weights * rng.normal(size=(repeats, 1, 5))
+                table = table + rest * rng.normal(size=(repeats, 10, 5))
+                rows, columns = table.mean(2, keepdims=True), table.mean(1, keepdims=True)
+                mean = table.mean((1, 2), keepdims=True)
+                square = 5.0 * ((rows - mean) ** 2).sum((1, 2)) / 9.0
+                noise = ((table - rows - columns + mean) ** 2).sum((1, 2)) / 36.0
+                allowed = np.maximum(0.0, (square - noise) / 5.0)
+            from_trials = ours.var(axis=1, ddof=1) / n if n > 1 else np.full(repeats, paper**2)
+            for_rule = from_trials if n >= 10 else paper**2 / n
+            misses = [
+                float(np.mean(np.abs(gap) > 2.0 * np.sqrt(v + paper**2 / n_paper + 2.0 * allowed) + 0.01))
+                for v in (for_rule, from_trials)
+            ]
+            by_rule += misses[0]
+            always_own += misses[1]
+    return by_rule, always_own
+
+
+@pytest.mark.parametrize("trials", [{}, dict.fromkeys((6, 7, 8, 9), 3), dict.fromkeys((6, 7, 8, 9), 10)])
+def test_by_chance_alone_fewer_than_one_in_twenty_would_differ(facts, trials):
+    """The first screen says so; also when more trials are there."""
+    n = sum(len(verdict.comparisons) for verdict in facts.verdicts)
+    by_rule, always_own = chance_misses(np.random.default_rng(3), facts, trials)
+    assert 0.01 * n < by_rule < 0.05 * n
+    if set(trials.values()) == {3}:
+        assert always_own > by_rule + 5.0  # two degrees of freedom: two errors are too narrow
 
 
 def test_trials_of_the_crossed_sweeps_share_what_they_should():
@@ -553,6 +671,9 @@ def test_claims_that_were_wrong_are_gone():
         "Other selections were not run",
         "stated, fewer would agree",
         "Cells at 2 and 4 beta_max agree",
+        "begins to overfit earlier",
+        "Early stopping does the same",
+        "by 0.00 to",
     ):
         assert [path.name for path, text in texts.items() if phrase in text] == []
     assumed = texts[ROOT / "docs" / "differences.md"]
