@@ -65,6 +65,16 @@ class _Commands(LazyGroup):
             "transform",
             "Write the hidden features of each row of a table, the means of the hidden units, to a .csv.",
         ),
+        "contacts": Listed(
+            "contacts_command",
+            "contacts",
+            "Print the pairs of sites that are coupled most in a machine: candidates for contacts.",
+        ),
+        "logos": Listed(
+            "logos_command",
+            "logos",
+            "Draw sequence logos: the weights of a machine's hidden units, or the frequencies of a family.",
+        ),
         "compare": Listed(
             "compare_command",
             "compare",
