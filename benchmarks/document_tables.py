@@ -24,6 +24,7 @@ import learning_tables
 import mirror_chains
 import mnist_selections
 import paramagnet as pm
+from paramagnet.cli.schemes_command import show_ratio
 from paramagnet.sweeps.groups import (
     BETA_MAX,
     GAINS,
@@ -255,8 +256,9 @@ def schemes() -> str:
     rows = []
     for s in pm.compare_schemes(784, 500):
         value = f"{s.correlation:.1%}" if s.correlation >= 1e-3 else "below 0.1%"
-        correlation = "" if math.isnan(s.correlation) else value.replace("%", " %")
-        rows.append([s.name, f"{s.visible}, {s.hidden}", f"{s.sigma:.3g}", f"{s.to_ours:.2g}", correlation])
+        correlation = "-" if math.isnan(s.correlation) else value.replace("%", " %")
+        ratio = show_ratio(s.to_ours)
+        rows.append([s.name, f"{s.visible}, {s.hidden}", f"{s.sigma:.3g}", ratio, correlation])
     return markdown(
         ["scheme or package", "its units", "sigma", "over ours", "layer correlation over its maximum"], rows
     )

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import paramagnet as pm
+from paramagnet.cli.schemes_command import show_ratio
 from paramagnet.package_scales import PACKAGE_DEFAULTS
 from paramagnet.schemes import He, Hinton, LeCun, Xavier
 from paramagnet.theory.formula_table import NANO
@@ -256,7 +257,7 @@ def test_pages_and_figure_have_the_same_numbers():
     reports = {r.name: r for r in pm.compare_schemes(784, 500)}
     page = (DOCS / "against.md").read_text("utf-8")
     for report in reports.values():
-        numbers = f"{report.sigma:.3g} | {report.to_ours:.2g}"
+        numbers = f"{report.sigma:.3g} | {show_ratio(report.to_ours)}"
         row = f"| {report.name} | {report.visible}, {report.hidden} | {numbers} |"
         assert row in page, row
     assert f"{reports['rbms 0.5'].to_ours:.2g}" == "0.00079"

@@ -97,13 +97,18 @@ def _record(report: SchemeReport) -> dict[str, object]:
     return {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in values.items()}
 
 
+def show_ratio(ratio: float) -> str:
+    """A ratio of two scales as the tables of the terminal and of the pages show it."""
+    return f"{ratio:.2g}" if ratio < 0.1 else f"{ratio:.2f}"
+
+
 def _cells(report: SchemeReport) -> list[str]:
     return [
         report.name,
         f"{report.visible}-{report.hidden}",
         f"{report.sigma:.3g}",
-        f"{report.to_ours:.2g}" if report.to_ours < 0.1 else f"{report.to_ours:.2f}",
-        f"{report.to_critical:.2g}" if report.to_critical < 0.1 else f"{report.to_critical:.2f}",
+        show_ratio(report.to_ours),
+        show_ratio(report.to_critical),
         *("-" if math.isnan(q) else f"{q:.3f}" for q in (report.q_v, report.q_h)),
         _percent(report.correlation),
         _describe(report),
