@@ -307,7 +307,7 @@ def data_calls(folder: Path) -> Iterator[Call]:
     yield Call("Binarizer.save", binarizer.save, {"path": ("path", folder / "new.json")})
     yield Call("Binarizer.load", pm.data.Binarizer.load, {"path": ("path", saved)})
     source = {"source": ("table", text), "header": ("flag?", None)}
-    described = {**source, "decimal": ("choice", ".")}
+    described = {**source, "decimal": ("choice", "."), "missing_values": ("marks?", None)}
     yield Call("describe_columns", pm.data.describe_columns, described, {"source": ("path",)})
     columns = {
         **described, "columns": ("column?", None), "drop": ("column?", None), "label": ("label", None),

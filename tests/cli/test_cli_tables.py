@@ -308,6 +308,52 @@ def test_a_spreadsheet_with_decimal_commas(folder):
     assert np.load("a.npy").shape == (100, machine.n_visible)
 
 
+def test_a_table_with_all_faults_takes_four_commands(folder):
+    """Byte-order mark, CRLF, quoted commas, a doubled name, marks for gaps, dates, an index, a constant."""
+    rng = np.random.default_rng(5)
+    rows = ['"id","age","city, state",active,joined,score,score,source,comment']
+    for i in range(200):
+        kind = rng.random() < 0.5
+        age = (
+            rng.choice(["", "NA", "#N/A", "-"])
+            if i % 17 == 3
+            else str(int(rng.normal(50 if kind else 25, 4)))
+        )
+        city = rng.choice(
+            ['"Austin, TX"', '"Reno, NV"', "?"], p=[0.85, 0.1, 0.05] if kind else [0.1, 0.85, 0.05]
+        )
+        score = "-" if i % 29 == 5 else f"{rng.normal(30 if kind else 10, 5):.2f}"
+        rows.append(
+            f"{1000 + i},{age},{city},{'TRUE' if kind else 'FALSE'},{rng.integers(1, 29):02d}/03/2022,"
+            f'{rng.normal():.2f},{score},web,"said ""{rng.integers(10**6)}"", ok"'
+        )
+    (folder / "crm.csv").write_bytes(("\r\n".join(rows) + "\r\n\r\n").encode("utf-8-sig"))
+    refused = refusal("train", "crm.csv", "--drop", "id", "--out", "x.safetensors")
+    for title in ("age", "city, state", "joined", "score", "comment"):
+        assert re.search(rf"^  {title} \(column \d\): ", refused, re.MULTILINE), refused
+    assert (
+        "Does '-' stand for missing cells? Then take `--missing-values -` and `--drop id,joined,comment`."
+        in (refused)
+    )
+    assert "If not, leave them out as well by `--drop id,age,joined,7,comment`." in refused
+    info = run("data", "info", "crm.csv").stdout
+    command = re.search(r"learn it: paramagnet (.*)", info)[1]
+    assert command == (
+        "train crm.csv --drop id,joined,comment --missing-values - --missing mode --held-out 0.2 "
+        "--learning-rate 0.01 --out crm.safetensors"
+    )
+    trained = run(*command.split(), "--epochs", 200, "--seed", 1)
+    assert "source (column 8): one value only" in trained.stderr
+    level = run("evaluate", "crm.safetensors", "crm.csv", "--held-out").stdout
+    assert float(re.search(r"the machine is (\d\.\d+) above", level)[1]) > 0.5
+    assert pm.data.Preparation.load("crm.safetensors").missing_values == ("-",)
+    run("sample", "crm.safetensors", "--n-samples", 3, "--seed", 1, "--out", "more.csv")
+    written = read_rows("more.csv")
+    assert [*written[0]] == ["age", "city, state", "active", "score", "score (column 7)", "source"]
+    unknown = refusal("train", "crm.csv", "--columns", "city, state", "--out", "x.safetensors")
+    assert "Give a column whose name has a comma by its number." in unknown
+
+
 def test_a_cell_of_several_lines_stays_in_its_row(folder):
     text = "x,note\n" + "".join(f'{i % 7},"line {i % 3}\nand more"\n' for i in range(20))
     (folder / "notes.csv").write_text(text, encoding="utf-8")

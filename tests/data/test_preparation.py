@@ -335,6 +335,62 @@ def test_decimal_commas_are_read_on_request(tmp_path):
         )
 
 
+MARKED = [("30", "a"), ("-", "b"), ("41.5", "unknown"), ("-999", "a"), ("52", "b")] * 6
+
+
+def test_texts_and_numbers_that_stand_for_missing_cells(tmp_path):
+    """The same rule as from a table in which these cells are empty; kept for later tables."""
+    heads = ("age", "town")
+    marked = write(tmp_path / "marked.csv", heads, MARKED)
+    gone = ("-", "unknown", "-999")
+    empty = write(tmp_path / "empty.csv", heads, [["" if x in gone else x for x in row] for row in MARKED])
+    plain = fit_preparation(empty, missing="mode", label=False)
+    for marks in ("-,unknown,-999", ["-", "UNKNOWN", -999], ("-", "unknown", np.float32(-999.0))):
+        rule = fit_preparation(marked, missing="mode", label=False, missing_values=marks)
+        assert rule.codes == plain.codes
+        assert np.array_equal(rule.apply(marked), plain.apply(empty))
+        again = Preparation.from_json(rule.to_json())
+        assert np.array_equal(again.apply(marked), plain.apply(empty))
+    assert "missing_values" not in plain.to_json()
+    (age, town) = describe_columns(marked, missing_values="-,unknown,-999")
+    assert (age.kind, age.n_missing, age.n_distinct) == ("number", 12, 3)
+    assert (town.kind, town.n_missing, town.n_distinct) == ("text", 6, 2)
+    frame = {"age": [1.0, -999.0, 3.0, 2.0], "on": [True, False, True, True]}
+    assert describe_columns(frame, missing_values=-999)[0].n_missing == 1
+    for wrong in ("", "-,", [""], True, [None], float("nan"), 10**400):
+        with pytest.raises(ValueError, match=r"`missing_values` must be texts or finite numbers"):
+            fit_preparation(marked, missing_values=wrong)
+
+
+def test_a_refusal_proposes_what_may_stand_for_missing_cells(tmp_path):
+    """Only texts without digits: ``<5`` and ``12+`` are values, cut off at a limit."""
+    table = write(tmp_path / "marked.csv", ("age", "town"), MARKED)
+    with pytest.raises(
+        ValueError, match=r"age \(column 1\): cells that are no numbers: '-' in line"
+    ) as error:
+        fit_preparation(table, label=False, drop="town")
+    assert str(error.value).endswith(
+        "Does '-' stand for missing cells? Then take `missing_values='-'`.\n"
+        "If not, leave it out as well by `drop='town,age'`.\n"
+        "Leave out rows with missing cells by `missing='drop'`, or fill the cells in by `missing='mode'`."
+    )
+    assert describe_columns(table)[0].marks == ("-",)
+    limits = write(
+        tmp_path / "limits.csv", ("age",), [["<5"] if row[0] == "-" else row[:1] for row in MARKED]
+    )
+    with pytest.raises(ValueError, match="found 1 of 1") as error:
+        fit_preparation(limits, label=False)
+    assert "stand for missing" not in str(error.value)
+
+
+def test_options_that_were_given_stay_in_the_remedy(tmp_path):
+    """Who copies the proposed `drop` does not get the columns back that were left out before."""
+    rows = [(i, f"2024-01-{i % 28 + 1:02d}", f"name {i}", i % 3) for i in range(40)]
+    table = write(tmp_path / "t.csv", ("id", "since", "name", "n"), rows)
+    with pytest.raises(ValueError, match=r"Leave it out as well by `drop='id,name,since'`"):
+        fit_preparation(table, label=False, drop="id,name")
+
+
 @pytest.mark.parametrize("missing", ["error", "drop", "mode"])
 def test_cells_that_are_no_numbers_do_not_count_as_missing(tmp_path, missing):
     rule = fit_preparation(write(tmp_path / "en.csv", HEADS, ENGLISH), label=False)

@@ -23,6 +23,7 @@ from paramagnet.cli.table_options import (
     DropOption,
     LabelOption,
     MissingOption,
+    MissingValuesOption,
     NoLabel,
     NumbersOption,
     TableOptions,
@@ -73,6 +74,7 @@ def compare(
     categories: CategoriesOption = None,
     header: Header = None,
     decimal: DecimalOption = None,
+    missing_values: MissingValuesOption = None,
 ) -> None:
     """Train from several initial scales and say which is best on these data, and how sure that is.
 
@@ -83,8 +85,9 @@ def compare(
 
     check_names((visible, hidden), scheme or ())
     options = TableOptions(
-        columns, drop, label, no_label, missing, numbers, categories, header, decimal=decimal
-    )
+        columns, drop, label, no_label, missing, numbers, categories, header,
+        decimal=decimal, missing_values=missing_values,
+    )  # fmt: skip
     with (
         tempfile.TemporaryDirectory() as scratch,
         interruptible(lambda: GO_ON if out is not None else _NOT_KEPT),

@@ -30,6 +30,7 @@ from paramagnet.cli.table_options import (
     DropOption,
     LabelOption,
     MissingOption,
+    MissingValuesOption,
     NoLabel,
     TableOptions,
     plain_warnings,
@@ -95,6 +96,7 @@ def info(
     no_label: NoLabel = False,
     header: Header = None,
     decimal: DecimalOption = None,
+    missing_values: MissingValuesOption = None,
     seed: Seed = None,
     data_dir: DataDir = None,
     alphabet: AlphabetOption = None,
@@ -126,7 +128,8 @@ def info(
         return
     if plot is None and binarize is None and points is None and is_table(name):
         labels = _label_of(name, label, no_label, header)
-        print_columns(Path(name), labels, header, decimal, full=full, as_json=as_json)
+        read = TableOptions(header=header, decimal=decimal, missing_values=missing_values)
+        print_columns(Path(name), labels, read, full=full, as_json=as_json)
         return
     content: Dataset | Table
     if name in SOURCES or binarize is not None or points is not None or not Path(name).exists():
@@ -186,6 +189,7 @@ def binarize(
     categories: CategoriesOption = None,
     header: Header = None,
     decimal: DecimalOption = None,
+    missing_values: MissingValuesOption = None,
     data_dir: DataDir = None,
     held_out: Annotated[Path | None, typer.Option(help="Where to write the points not selected.")] = None,
     save: Annotated[
@@ -209,8 +213,9 @@ def binarize(
         if target is not None:
             writable_target(target)
     options = TableOptions(
-        columns, drop, label, no_label, missing, method, categories, header, decimal=decimal
-    )
+        columns, drop, label, no_label, missing, method, categories, header,
+        decimal=decimal, missing_values=missing_values,
+    )  # fmt: skip
     if (use is not None and is_preparation(use)) or (use is None and needs_preparation(source, options)):
         for flag, value in (("--per", per), ("--points", points), ("--held-out", held_out)):
             if value is not None:

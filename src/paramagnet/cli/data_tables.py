@@ -26,6 +26,7 @@ _TABLES = (".csv", ".tsv", ".arff", ".parquet")
 _LISTED = 40  # columns, unless all are asked for
 _FEWEST_TO_SPLIT = 5  # rows of which 20 % are at least one
 _NAME, _NARROWEST = 24, 12  # characters of a name and of examples
+_LONGEST = 12  # characters of a number among the examples; longer ones are rounded
 
 
 def is_table(name: str) -> bool:
@@ -35,9 +36,7 @@ def is_table(name: str) -> bool:
     return name not in SOURCES and Path(name).is_file() and Path(name).suffix.lower() in _TABLES
 
 
-def print_columns(
-    path: Path, label: Label, header: bool | None, decimal: str | None, *, full: bool, as_json: bool
-) -> None:
+def print_columns(path: Path, label: Label, options: TableOptions, *, full: bool, as_json: bool) -> None:
     """Print what each column of a table holds; of a table of numbers also what ``info`` says of others."""
     from paramagnet.cli import data_text
     from paramagnet.data.columns import POINT, read_columns
@@ -45,9 +44,11 @@ def print_columns(
     from paramagnet.data.summary import summarize
 
     asked = (label,) if isinstance(label, str) else ()
-    table = read_columns(path, header, asked, decimal or POINT)
+    header, marks = options.header, options.missing_values
+    table = read_columns(path, header, asked, options.decimal or POINT, marks)
     infos = describe_columns(table)
-    content = _as_numbers(path, label, header, infos) if table.decimal == POINT else None
+    plain = table.decimal == POINT and marks is None
+    content = _as_numbers(path, label, header, infos) if plain else None
     summary = None if content is None else summarize(content.data)
     if as_json:
         record = {} if content is None or summary is None else data_text.as_json(str(path), content, summary)
@@ -104,7 +105,8 @@ def _cut(text: str, width: int) -> str:
 
 def _examples(info: ColumnInfo) -> str:
     if info.kind == "number" and info.n_distinct > len(info.examples):
-        return " to ".join(info.examples) + (" (an index?)" if info.index else "")
+        ends = (f"{float(end):.6g}" if len(end) > _LONGEST and "." in end else end for end in info.examples)
+        return " to ".join(ends) + (" (an index?)" if info.index else "")
     return ", ".join(info.examples)
 
 
@@ -118,6 +120,7 @@ def _print_advice(
     """Say which columns are in the way, and a command that learns the table."""
     from paramagnet.data.columns import COMMA, POINT, read_columns
     from paramagnet.data.fitting import find_labels, suggest_options
+    from paramagnet.data.kinds import describe_columns
     from paramagnet.data.rows import DECIMAL_HINT
 
     labels = find_labels(table, None)
@@ -130,12 +133,22 @@ def _print_advice(
             say(f"{info.title} has cells that are no numbers: {info.remark}")
     if any(DECIMAL_HINT in info.remark for info in infos):
         say("Read commas as decimal signs by `--decimal ,`.")
-        table = read_columns(path, table.header, decimal=COMMA)
+        table = read_columns(path, table.header, (), COMMA, table.missing_values)
+        infos = describe_columns(table)
+    marks = dict.fromkeys((*table.missing_values, *(mark for info in infos for mark in info.marks)))
+    if len(marks) > len(table.missing_values):
+        stand = "stands for a missing cell" if len(marks) == 1 else "stand for missing cells"
+        say(
+            f"The command below takes it that {' and '.join(map(repr, marks))} {stand} "
+            "(`--missing-values`); if not, leave out the column by `--drop`."
+        )
+        table = read_columns(path, table.header, (), table.decimal, [*marks])
     if summary is not None and summary.binary and not any(info.index for info in infos):
         return
     drop, gaps = suggest_options(table)
     words = ["paramagnet", "train", str(path), *(["--drop", ",".join(drop)] if drop else [])]
     words += ["--decimal", table.decimal] if table.decimal != POINT else []
+    words += ["--missing-values", ",".join(marks)] if marks else []
     words += ["--missing", "mode"] if gaps else []
     words += ["--held-out", "0.2"] if table.n_rows >= _FEWEST_TO_SPLIT else []
     words += ["--learning-rate", "0.01", "--out", f"{path.stem}.safetensors"]
@@ -154,9 +167,8 @@ def needs_preparation(source: str, options: TableOptions) -> bool:
     """Whether a table has more than numbers, or options say which of its columns are meant."""
     if not is_table(source):
         return False
-    if any((options.columns, options.drop, options.missing, options.categories, options.decimal)) or "," in (
-        options.label or ""
-    ):
+    said = (options.columns, options.drop, options.missing, options.categories, options.decimal)
+    if any(said) or options.missing_values or "," in (options.label or ""):
         return True
     from paramagnet.data.columns import as_choices, read_columns
     from paramagnet.data.fitting import find_labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 from typer.core import TyperGroup
@@ -116,7 +117,7 @@ def name_flags(message: str, flags: dict[str, str]) -> str:
         if flag is None and name == "header" and value:
             flag = f"{_CONVERT} {'--header' if value == '=True' else '--no-header'}"
         if flag is not None and value and value not in ("=True", "=False"):
-            return f"`{flag} {value[1:].strip(_QUOTE)}`"
+            return f"`{flag} {shlex.quote(value[1:].strip(_QUOTE))}`"
         if flag is not None:
             return f"`{flag}`"
         if name == "source":

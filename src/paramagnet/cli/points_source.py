@@ -86,7 +86,7 @@ def load_training(
     if kept and values is not None:
         raise ValueError(f"`--numbers gaussian` makes Gaussian units; leave out `--visible {units}`.")
     if _is_table(data, options) and (kept or (values is not None and len(values) == 2)):
-        table = _read_table(data, options, decimal=options.decimal)
+        table = _read_table(data, options)
         rows, others = _split(table.n_rows, share, seed)
         preparation = _fit(table.select(rows), options, units)
         states, complete = preparation.encode(table.select(rows))
@@ -163,7 +163,7 @@ def load_validation(data: Path, source: Points, options: TableOptions) -> FloatA
     if is_sequence_file(data):
         return read_machine_sequences(data, source.preparation, source.visible).data.astype("float64")
     if isinstance(source.preparation, Preparation) and _is_table(data, options):
-        table = _read_table(data, options, source.preparation.column_names, source.preparation.decimal)
+        table = _read_table(data, options, source.preparation)
         return source.preparation.encode(table, options.missing)[0]
     return read_any(data, source.visible, options, "--validation")
 
@@ -225,7 +225,7 @@ def load_measured(
                 raise ValueError(
                     f"`{flag}` was settled in training and is kept in the machine; leave it out."
                 )
-        table = _read_table(data, options, preparation.column_names, preparation.decimal)
+        table = _read_table(data, options, preparation)
         n_rows = table.n_rows
         if held_out:
             rows = _held_out_rows(note, n_rows, data)
@@ -263,7 +263,7 @@ def read_any(data: Path, units: str, options: TableOptions, argument: str = "DAT
         return read_sequences(data, units).data.astype("float64")
     if options.given and _is_table(data, options):
         with plain_warnings():
-            table = _read_table(data, options, decimal=options.decimal)
+            table = _read_table(data, options)
             preparation = _fit(table, options, units)
         return preparation.encode(table)[0]
     return read_points(data, units, options.header)
@@ -300,14 +300,16 @@ def _is_table(data: Path, options: TableOptions) -> bool:
     return data.exists() and (data.suffix.lower() in _TABLES or options.given)
 
 
-def _read_table(
-    data: Path, options: TableOptions, names: tuple[str, ...] = (), decimal: str | None = None
-) -> Columns:
+def _read_table(data: Path, options: TableOptions, made_by: Preparation | None = None) -> Columns:
+    """The columns of a file, in the notation of the options, or in that which training had."""
     from paramagnet.data.columns import POINT, as_choices, read_columns
 
     given = (options.columns, options.drop, options.label)
     asked = [name for choice in given for name in as_choices(choice, "columns")]
-    return read_columns(data, options.header, [*asked, *names], decimal or POINT)
+    if made_by is not None:
+        asked += made_by.column_names
+        return read_columns(data, options.header, asked, made_by.decimal, made_by.missing_values)
+    return read_columns(data, options.header, asked, options.decimal or POINT, options.missing_values)
 
 
 def _fit(table: Columns, options: TableOptions, units: str) -> Preparation:

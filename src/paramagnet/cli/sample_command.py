@@ -257,7 +257,8 @@ def _read_clamp(
     if isinstance(preparation, Preparation) and path.suffix.lower() == ".csv":
         from paramagnet.data.columns import read_columns
 
-        table = read_columns(path, None, preparation.column_names, preparation.decimal)
+        names, marks = preparation.column_names, preparation.missing_values
+        table = read_columns(path, None, names, preparation.decimal, marks)
         return preparation.encode_known(table), preparation.known_cells(table)
     return _read_states(path, rbm, "--clamp"), None
 

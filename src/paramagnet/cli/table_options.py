@@ -57,6 +57,14 @@ DecimalOption = Annotated[
     typer.Option("--decimal", help="The sign before the decimals of a .csv, '.' or ','; '.' if not given."),
 ]
 
+MissingValuesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--missing-values",
+        help="Further texts or numbers that stand for a missing cell, with commas, such as -,unknown,-999.",
+    ),
+]
+
 AlphabetOption = Annotated[
     str | None,
     typer.Option(
@@ -99,6 +107,7 @@ class TableOptions:
     unknown: str | None = None
     insertions: str | None = None
     decimal: str | None = None
+    missing_values: str | None = None
 
     def __post_init__(self) -> None:
         if self.no_label and self.label is not None:
@@ -110,7 +119,8 @@ class TableOptions:
         return any(
             value is not None
             for value in (
-                self.columns, self.drop, self.label, self.missing, self.numbers, self.categories, self.decimal
+                self.columns, self.drop, self.label, self.missing, self.numbers, self.categories,
+                self.decimal, self.missing_values,
             )
         )  # fmt: skip
 

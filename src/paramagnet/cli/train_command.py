@@ -38,6 +38,7 @@ from paramagnet.cli.table_options import (
     InsertionsOption,
     LabelOption,
     MissingOption,
+    MissingValuesOption,
     NoLabel,
     NumbersOption,
     TableOptions,
@@ -224,6 +225,7 @@ def train(
     insertions: InsertionsOption = None,
     header: Header = None,
     decimal: DecimalOption = None,
+    missing_values: MissingValuesOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed for weights and batches.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an interrupted run.")] = False,
     force: Annotated[
@@ -306,6 +308,7 @@ def train(
         unknown_letters,
         insertions,
         decimal,
+        missing_values,
     )
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.data.columns import Cells
-from paramagnet.data.kinds import TRUTH, ColumnInfo, as_numbers, count_values, number_text
+from paramagnet.data.columns import Cells, number_text
+from paramagnet.data.kinds import TRUTH, ColumnInfo, as_numbers, count_values
 from paramagnet.data.table import as_number, is_missing
 from paramagnet.data.thresholds import fit_rows
 

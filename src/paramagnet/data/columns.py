@@ -24,7 +24,7 @@ from paramagnet.data.checks import existing_file
 from paramagnet.data.files import file_kind, read_table
 from paramagnet.data.parquet import open_parquet
 from paramagnet.data.rows import Lines, RowLayout, Split, wrong_width
-from paramagnet.data.table import is_missing
+from paramagnet.data.table import as_number, is_missing
 from paramagnet.data.text import decode, open_csv
 
 POINT, COMMA = ".", ","  # signs before decimals
@@ -34,6 +34,7 @@ _EXCHANGED = str.maketrans(".,", ",.")
 
 Cells = list[str] | npt.NDArray[np.float64]
 Choice = str | int | Sequence[str | int] | None
+Marks = str | float | Sequence[str | float] | None  # what stands for a missing cell in a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,8 @@ class Columns:
     ``cells`` are texts without the spaces around them, or float64 numbers with NaN for gaps. ``rows`` are the
     numbers of the rows in messages: lines of a text file, else counted from 1. ``decimal`` is the sign before
     decimals in the file; in ``cells`` it is a point. ``n_whole`` is the number of rows of the table that they
-    were selected from; 0 if they are all.
+    were selected from; 0 if they are all. ``missing_values`` are the texts that the user said stand for a
+    missing cell; in ``cells`` they are gaps.
     """
 
     names: tuple[str, ...]
@@ -53,6 +55,7 @@ class Columns:
     source: str
     decimal: str = POINT
     n_whole: int = 0
+    missing_values: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -66,24 +69,30 @@ class Columns:
         )
         n_whole = self.n_whole or self.n_rows
         chosen = tuple(self.rows[row] for row in rows)
-        return Columns(self.names, cells, chosen, self.header, self.source, self.decimal, n_whole)
+        return replace(self, cells=cells, rows=chosen, n_whole=n_whole)
 
 
 def as_columns(
-    source: Any, header: bool | None = None, asked: Sequence[Any] = (), decimal: str = POINT
+    source: Any,
+    header: bool | None = None,
+    asked: Sequence[Any] = (),
+    decimal: str = POINT,
+    missing_values: Marks = None,
 ) -> Columns:
     """``source`` as columns: the path of a file, a mapping of names to values, or a data frame.
 
     ``asked`` are columns that the user named: a first line of a csv that holds one of them is a header.
-    ``decimal`` is the sign before the decimals of numbers that are written as text, as in a csv.
+    ``decimal`` is the sign before the decimals of numbers that are written as text, as in a csv;
+    ``missing_values`` are further texts or numbers that stand for a missing cell.
     """
     if header is not None and not isinstance(header, (bool, np.bool_)):
         raise ValueError(f"`header` must be True, False or None, got {shown(header)}.")
     check_decimal(decimal)
+    marks = as_marks(missing_values)
     if isinstance(source, Columns):
         return source
     if isinstance(source, (str, os.PathLike)):
-        return read_columns(existing_file(source, "source"), header, asked, decimal)
+        return read_columns(existing_file(source, "source"), header, asked, decimal, marks)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):  # a data frame of pandas or polars
         names = list(source.columns)
         source = {str(name): list(source[name]) for name in names}
@@ -100,14 +109,19 @@ def as_columns(
         )
     names = unique_names([str(name) for name in source])
     table = Columns(tuple(names), cells, tuple(range(1, lengths.pop() + 1)), True, "the table")
-    return _with_points(table, decimal)
+    return _with_points(_with_gaps(table, marks), decimal)
 
 
 def read_columns(
-    path: Path, header: bool | None = None, asked: Sequence[Any] = (), decimal: str = POINT
+    path: Path,
+    header: bool | None = None,
+    asked: Sequence[Any] = (),
+    decimal: str = POINT,
+    missing_values: Marks = None,
 ) -> Columns:
     """The columns of a file of any format that `read_table` knows."""
-    return _with_points(_read(path, header, asked), decimal)
+    marks = as_marks(missing_values)
+    return _with_points(_with_gaps(_read(path, header, asked), marks), decimal)
 
 
 def _read(path: Path, header: bool | None, asked: Sequence[Any]) -> Columns:
@@ -167,9 +181,11 @@ def choose_columns(choice: Choice, table: Columns, argument: str) -> tuple[int, 
         if place not in places:
             places.append(place)
     if unknown:
+        commas = any("," in name for name in table.names)
+        hint = " Give a column whose name has a comma by its number." if commas else ""
         raise ValueError(
             f"`{argument}` must name columns of {table.source}, or give their numbers from 1 to "
-            f"{len(table.names)}, got {', '.join(unknown)}. `paramagnet data info` lists the columns."
+            f"{len(table.names)}, got {', '.join(unknown)}.{hint} `paramagnet data info` lists the columns."
         )
     return tuple(places)
 
@@ -200,6 +216,38 @@ def check_decimal(decimal: Any) -> str:
     return as_choice(decimal, "decimal", (POINT, COMMA))
 
 
+def as_marks(missing_values: Any) -> tuple[str, ...]:
+    """What the user said stands for a missing cell: a text with commas, a number, or a sequence of both."""
+    if missing_values is None:
+        return ()
+    if isinstance(missing_values, str):
+        parts: Sequence[Any] = missing_values.split(",")
+    elif isinstance(missing_values, (list, tuple)):
+        parts = missing_values
+    else:
+        parts = [missing_values]
+    marks = []
+    for part in parts:
+        text = part.strip() if isinstance(part, str) else ""
+        if isinstance(part, (int, float, np.integer, np.floating)) and not isinstance(part, bool):
+            try:
+                text = number_text(float(part)) if math.isfinite(part) else ""
+            except OverflowError:
+                text = ""
+        if not text:
+            raise ValueError(
+                "`missing_values` must be texts or finite numbers that stand for a missing cell, with commas "
+                f"between them or in a list, got {shown(missing_values)}."
+            )
+        marks.append(text)
+    return tuple(dict.fromkeys(marks))
+
+
+def number_text(value: float) -> str:
+    """A number as short as it can be written without a change."""
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+
+
 def _is_number(wanted: str | int) -> bool:
     return not isinstance(wanted, str) or (wanted.lstrip("-").isdecimal() and len(wanted) < 10)
 
@@ -223,6 +271,23 @@ def in_file(cell: str, decimal: str) -> str:
     """A cell as it stood in the file: the opposite of `_with_point`, but for the points between thousands."""
     swapped = cell.translate(_EXCHANGED)
     return swapped if decimal == COMMA and _with_point(swapped) == cell else cell
+
+
+def _with_gaps(table: Columns, marks: tuple[str, ...]) -> Columns:
+    """A table as it was read, with gaps in place of the cells that stand for a missing value."""
+    if not marks:
+        return table
+    texts = {mark.lower() for mark in marks}
+    numbers = {number for mark in marks if (number := as_number(mark)) is not None}
+    cells: list[Cells] = []
+    for part in table.cells:
+        if isinstance(part, np.ndarray):
+            cells.append(np.where(np.isin(part, list(numbers)), math.nan, part))
+        else:
+            cells.append(
+                ["" if c.lower() in texts or (numbers and as_number(c) in numbers) else c for c in part]
+            )
+    return replace(table, cells=tuple(cells), missing_values=marks)
 
 
 def _with_points(table: Columns, decimal: str) -> Columns:

@@ -12,7 +12,7 @@ import numpy as np
 
 from paramagnet._checks import as_count, as_real, shown_near
 from paramagnet.data.codes import KEPT, find_alphabet, fit_code
-from paramagnet.data.columns import POINT, Choice, Columns, as_choices, as_columns, choose_columns
+from paramagnet.data.columns import POINT, Choice, Columns, Marks, as_choices, as_columns, choose_columns
 from paramagnet.data.kinds import ColumnInfo, as_numbers, describe_column
 from paramagnet.data.preparation import Preparation, check_missing
 from paramagnet.data.rows import DECIMAL_HINT
@@ -56,6 +56,7 @@ def fit_preparation(
     most_categories: int = MOST_CATEGORIES,
     header: bool | None = None,
     decimal: str = POINT,
+    missing_values: Marks = None,
 ) -> Preparation:
     """Decide from a table how its columns become the visible units of a machine.
 
@@ -89,6 +90,9 @@ def fit_preparation(
         Whether the first line of a ``.csv`` names the columns; None finds out.
     decimal : str, default "."
         The sign before the decimals of the numbers in a ``.csv``: "." or ",". Later files are read by it too.
+    missing_values : str, float or sequence, optional
+        Further texts or numbers that stand for a missing cell, such as "-" or -999, several with commas or in
+        a list. Empty cells and NA, N/A, #N/A, NaN, null, none and ? are missing in any case.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def fit_preparation(
     label = None if label is True else label
     labels = [] if label is None or label is False else as_choices(label, "label")
     asked = [*as_choices(columns, "columns"), *as_choices(drop, "drop"), *labels]
-    table = as_columns(source, header, asked, decimal)
+    table = as_columns(source, header, asked, decimal, missing_values)
     chosen, left_out = choose(table, columns, drop, label)
     infos = [describe_column(table, place) for place in chosen]
     complaints = [
@@ -111,7 +115,8 @@ def fit_preparation(
         if (complaint := _complain(info, table, rule, missing, most_categories)) is not None
     ]
     if complaints:
-        raise ValueError(_refusal(complaints, infos, table, rule))
+        given = [describe_column(table, place) for place in choose_columns(drop, table, "drop")]
+        raise ValueError(_refusal(complaints, infos, table, rule, given))
     if missing == "drop":
         table = _complete(table, chosen)
         infos = [describe_column(table, place) for place in chosen]
@@ -122,13 +127,16 @@ def fit_preparation(
         fit_code(info, table.cells[place], rule, alphabet) for info, place in zip(infos, chosen, strict=True)
     )
     names = tuple(table.names[place] for place in left_out)
-    fitted = Preparation(codes, unit, missing, names, table.header, len(table.names), (), 0, table.decimal)
+    n_columns = len(table.names)
+    fitted = Preparation(
+        codes, unit, missing, names, table.header, n_columns, (), 0, table.decimal, table.missing_values
+    )
     states, _ = fitted.encode(table)
     return replace(fitted, means=tuple(map(float, states.mean(axis=0))), n_points=len(states))
 
 
 def suggest_options(
-    source: Any, *, header: bool | None = None, decimal: str = POINT
+    source: Any, *, header: bool | None = None, decimal: str = POINT, missing_values: Marks = None
 ) -> tuple[tuple[str, ...], bool]:
     """Columns of a table that must be left out, and whether others have missing cells.
 
@@ -140,13 +148,15 @@ def suggest_options(
         Whether the first line of a ``.csv`` names the columns; None finds out.
     decimal : str, default "."
         The sign before the decimals of numbers that are text, as in a ``.csv``: "." or ",".
+    missing_values : str, float or sequence, optional
+        Further texts or numbers that stand for a missing cell, several with commas or in a list.
 
     Returns
     -------
     tuple of (tuple of str, bool)
         What to give as ``drop``, a suspected index included, and whether ``missing`` must be given.
     """
-    table = as_columns(source, header, decimal=decimal)
+    table = as_columns(source, header, decimal=decimal, missing_values=missing_values)
     chosen, _ = choose(table, None, None, None)
     infos = [describe_column(table, place) for place in chosen]
     found = {info: _complain(info, table, "otsu", "error", MOST_CATEGORIES) for info in infos}
@@ -239,18 +249,28 @@ def _spread(table: Columns, info: ColumnInfo) -> float:
 
 
 def _refusal(
-    complaints: Sequence[_Complaint], infos: Sequence[ColumnInfo], table: Columns, rule: str | float
+    complaints: Sequence[_Complaint],
+    infos: Sequence[ColumnInfo],
+    table: Columns,
+    rule: str | float,
+    given: Sequence[ColumnInfo],
 ) -> str:
-    """One error for all columns, with the options that help."""
+    """One error for all columns, with the options that help; ``given`` are left out already."""
     dropped = [complaint.info for complaint in complaints if complaint.option == "drop"]
+    marks = list(dict.fromkeys(mark for info in dropped for mark in info.marks))
     lines = [f"  {complaint.info.title}: {complaint.reason}" for complaint in complaints]
     remedies = []
     if dropped:
         them = "it" if len(dropped) == 1 else "them"
         if any(DECIMAL_HINT in info.remark for info in dropped):
             remedies.append("Read commas as decimal signs by `decimal=','`.")
-        remedies.append(f"Leave {them} out by `drop='{','.join(info.handle for info in dropped)}'`.")
-    if len(dropped) < len(complaints):
+        as_well = " as well" if given else ""
+        if marks:
+            remedies.append(_take_for_missing(marks, [info for info in dropped if not info.marks], given))
+        handles = ",".join(info.handle for info in (*given, *dropped))
+        leave = "If not, leave" if marks else "Leave"
+        remedies.append(f"{leave} {them} out{as_well} by `drop='{handles}'`.")
+    if marks or len(dropped) < len(complaints):
         remedies.append(
             "Leave out rows with missing cells by `missing='drop'`, or fill the cells in by `missing='mode'`."
         )
@@ -262,13 +282,23 @@ def _refusal(
     counting = [info for info in infos if info.index]
     if counting:
         names = " and ".join(info.title for info in counting)
-        handles = ",".join(info.handle for info in (*dropped, *counting))
+        handles = ",".join(info.handle for info in (*given, *dropped, *counting))
         do = "Does" if len(counting) == 1 else "Do"
         remedies.append(f"{do} {names} only number the rows? Then take `drop='{handles}'`.")
     return (
         f"`source` must have columns that can be units, found {len(complaints)} of {len(infos)} that cannot "
         f"be in {table.source}:\n" + "\n".join((*lines, *remedies))
     )
+
+
+def _take_for_missing(marks: Sequence[str], others: Sequence[ColumnInfo], given: Sequence[ColumnInfo]) -> str:
+    """The remedy for columns of numbers with a few texts, and for the ``others`` that must go then."""
+    do = "Does" if len(marks) == 1 else "Do"
+    words = f"{do} {' and '.join(map(repr, marks))} stand for missing cells? Then take "
+    words += f"`missing_values='{','.join(marks)}'`"
+    if others:
+        words += f" and `drop='{','.join(info.handle for info in (*given, *others))}'`"
+    return f"{words}."
 
 
 def _complete(table: Columns, chosen: Sequence[int]) -> Columns:

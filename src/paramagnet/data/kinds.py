@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paramagnet.data.columns import COMMA, POINT, Cells, Columns, as_columns, in_file
+from paramagnet.data.columns import COMMA, POINT, Cells, Columns, Marks, as_columns, in_file, number_text
 from paramagnet.data.rows import notation_hint
 from paramagnet.data.table import LABEL_NAMES, as_number, is_missing
 
@@ -37,6 +37,7 @@ _INDEX_NAME = re.compile(r"Unnamed: \d+|.*[ _-][iI][dD]|.*[a-z]I[dD]")  # also c
 _LARGEST = 2.0**53  # integers beyond are no exact floats, and no counts of anything but identifiers
 _FEWEST_ROWS = 10  # fewer rows may count up by chance
 _SHOWN = 4  # values that `examples` lists
+_FEW_MARKS = 3  # most different texts among the numbers of a column that may all stand for missing cells
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class ColumnInfo:
         Whether its name says that it holds labels (class, label, labels, target).
     remark : str
         What else is to be said.
+    marks : tuple of str
+        In a column of numbers, the few texts without digits among them: they may stand for missing cells.
     """
 
     number: int
@@ -72,6 +75,7 @@ class ColumnInfo:
     index: bool = False
     label: bool = False
     remark: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -86,7 +90,7 @@ class ColumnInfo:
 
 
 def describe_columns(
-    source: Any, *, header: bool | None = None, decimal: str = POINT
+    source: Any, *, header: bool | None = None, decimal: str = POINT, missing_values: Marks = None
 ) -> tuple[ColumnInfo, ...]:
     """What each column of a table holds.
 
@@ -98,13 +102,15 @@ def describe_columns(
         Whether the first line of a ``.csv`` names the columns; None finds out.
     decimal : str, default "."
         The sign before the decimals of numbers that are text, as in a ``.csv``: "." or ",".
+    missing_values : str, float or sequence, optional
+        Further texts or numbers that stand for a missing cell, several with commas or in a list.
 
     Returns
     -------
     tuple of ColumnInfo
         A description of each column, in the order of the table.
     """
-    table = as_columns(source, header, decimal=decimal)
+    table = as_columns(source, header, decimal=decimal, missing_values=missing_values)
     return tuple(describe_column(table, place) for place in range(len(table.names)))
 
 
@@ -135,12 +141,8 @@ def describe_column(table: Columns, place: int) -> ColumnInfo:
         index=kind == "number" and not n_missing and _is_index(name, numbers, table),
         label=table.header and name.lower() in LABEL_NAMES,
         remark=remark,
+        marks=_marks(numbers) if kind == "mixed" else (),
     )
-
-
-def number_text(value: float) -> str:
-    """A number as short as it can be written without a change."""
-    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
 
 
 def count_values(cells: Cells) -> Counter[str]:
@@ -187,6 +189,13 @@ def _judge(
     if hint and table.decimal == COMMA:
         odd, hint = in_file(odd, COMMA), " Write numbers without points, and decimals with a comma."
     return "mixed", f"{odd[:40]!r} in line {row}{infinite}{hint and '.' + hint}"
+
+
+def _marks(numbers: dict[str, float | None]) -> tuple[str, ...]:
+    """The texts among numbers, if they are few and without digits, as ``-`` or ``unknown`` are."""
+    odd = [text for text, value in numbers.items() if value is None]
+    plain = not any(re.search(r"[\d,]", text) for text in odd)
+    return tuple(odd) if plain and len(odd) <= _FEW_MARKS else ()
 
 
 def _is_infinite(value: float | None) -> bool:

@@ -22,7 +22,7 @@ from paramagnet._checks import near_names, shown_near
 from paramagnet._files import read_arrays, write_atomically
 from paramagnet.data.checks import existing_file
 from paramagnet.data.codes import Code, Value, read_code
-from paramagnet.data.columns import COMMA, POINT, Columns, as_columns, check_decimal, in_file
+from paramagnet.data.columns import COMMA, POINT, Columns, as_columns, as_marks, check_decimal, in_file
 from paramagnet.units import FloatArray, Unit, as_binary, find_unit, saved_name
 
 MISSING = ("error", "drop", "mode")
@@ -42,7 +42,8 @@ class Preparation:
     ``codes`` says for each column that is used how it becomes units, ``units`` what they are, ``missing``
     what happens to missing cells ("error", "drop", "mode"), ``left_out`` which columns are not used.
     ``header`` says whether the table had names, ``n_columns`` how many columns it had. ``means`` are those of
-    the units over the ``n_points`` rows it was fitted to. ``decimal`` is the sign before decimals in its csv.
+    the units over the ``n_points`` rows it was fitted to. ``decimal`` is the sign before decimals in its csv,
+    ``missing_values`` are the texts that stand for a missing cell besides the usual ones.
     """
 
     codes: tuple[Code, ...]
@@ -54,6 +55,7 @@ class Preparation:
     means: tuple[float, ...]
     n_points: int
     decimal: str = POINT
+    missing_values: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Preparation({len(self.codes)} columns as {self.n_visible} {self.units} units)"
@@ -97,7 +99,8 @@ class Preparation:
         ndarray
             States, float64.
         """
-        return self.encode(as_columns(source, header, self.column_names, self.decimal), missing)[0]
+        table = as_columns(source, header, self.column_names, self.decimal, self.missing_values)
+        return self.encode(table, missing)[0]
 
     def encode_known(self, table: Columns) -> FloatArray:
         """The states of a table, NaN for the units of missing cells and of columns that it does not have."""
@@ -210,6 +213,8 @@ class Preparation:
         }
         if self.decimal != POINT:
             content["decimal"] = self.decimal
+        if self.missing_values:
+            content["missing_values"] = self.missing_values
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -233,6 +238,7 @@ class Preparation:
                 tuple(map(float, content["means"])),
                 int(content["n_points"]),
                 check_decimal(content.get("decimal", POINT)),
+                as_marks(content.get("missing_values")),
             )
             if not preparation.codes or len(preparation.means) != preparation.n_visible:
                 raise ValueError("columns and units do not fit together")
@@ -306,7 +312,9 @@ class Preparation:
             sign = "comma" if table.decimal == COMMA else "point"
             raise ValueError(
                 f"`source` must have numbers where training had numbers, with a decimal {sign}; found other "
-                f"cells in {table.source}:\n" + "\n".join(lines)
+                f"cells in {table.source}:\n"
+                + "\n".join(lines)
+                + "\nLeave cells empty where a value is missing."
             )
 
     def _refuse_gaps(self, table: Columns, places: Sequence[int], parts: Sequence[FloatArray]) -> None:

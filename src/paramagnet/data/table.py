@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 Label = str | int | bool | None  # None detects the column, False says there is none
 
 LABEL_NAMES = ("class", "label", "labels", "target")
-_MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
+_MISSING = ("", "?", "na", "n/a", "nan", "null", "none", "#n/a", "#na", "<na>", "-nan")
 
 
 @dataclass(frozen=True, eq=False)
