@@ -1,6 +1,7 @@
 """Help and version answer without NumPy; the list of commands holds what each command says of itself."""
 
 import inspect
+import re
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from paramagnet.cli import _Commands, app
-from paramagnet.cli.flags import FlagGroup
+from paramagnet.cli.flags import _PANELS, FlagGroup
 
 
 def test_the_list_has_the_first_paragraph_of_each_commands_own_help():
@@ -31,6 +32,31 @@ def test_help_looks_as_it_does_with_all_commands_imported(capsys):
     words = text.split()
     assert words[: len(words) // 2] == words[len(words) // 2 :]
     assert all(f" {name} " in text for name in _Commands.listed)
+
+
+def test_a_long_help_has_headings_with_all_options_below_them():
+    """`train` has some sixty options: none is lost, and no heading names one that no command has."""
+    group = typer.main.get_command(app)
+    known = set()
+    for name in ("train", "compare"):
+        command = group.commands[name]
+        options = [option for option in command.params if option.param_type_name == "option"]
+        known |= {option.name for option in options}
+        text = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"}).stdout
+        headings = re.findall(r"^╭─ (.*?) ─", text, re.MULTILINE)
+        wanted = {
+            "Options",
+            "Machine and start",
+            "Learning",
+            "Measuring",
+            "Table (.csv, .tsv, .parquet, .arff)",
+        }
+        assert wanted <= set(headings)
+        for option in options:
+            assert re.search(rf"│ .*{option.opts[0]}\b", text), option.name
+    assert {name for names in _PANELS.values() for name in names} - {"visible_units"} <= known
+    short = CliRunner().invoke(app, ["evaluate", "--help"], env={"COLUMNS": "80"}).stdout
+    assert re.findall(r"^╭─ (.*?) ─", short, re.MULTILINE) == ["Arguments", "Options"]
 
 
 def test_a_mistyped_command_gets_a_suggestion():

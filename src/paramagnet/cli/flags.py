@@ -35,6 +35,24 @@ _PYTHON = {
     "`Adam('linear')`": "`--schedule linear`",
     "`early_stopping=EarlyStopping()`": "`--early-stopping 5`",
 }
+# The help of a command with many options shows them under these headings; others stay under "Options".
+_PANELS = {
+    "Table (.csv, .tsv, .parquet, .arff)": (
+        "columns", "drop", "label", "no_label", "missing", "missing_values", "numbers", "categories",
+        "header", "decimal",
+    ),
+    "Sequences (.fa, .fasta, .txt)": ("alphabet", "unknown_letters", "insertions", "reweight"),
+    "Machine and start": (
+        "visible_units", "hidden_units", "visible", "hidden", "visible_bias", "hidden_bias", "scheme", "gain",
+    ),
+    "Learning": (
+        "recipe", "epochs", "seconds", "batch_size", "gradient", "exact", "pcd", "chains", "steps",
+        "optimizer", "learning_rate", "schedule", "momentum", "weight_decay", "l1", "l1_group", "clip",
+        "centred", "guard", "early_stopping", "sample_weight",
+    ),
+    "Measuring": ("evaluate_every", "evaluate_at", "held_out", "validation", "validation_weight", "plot"),
+}  # fmt: skip
+_FEWEST_FOR_PANELS = 25  # options
 _NAME = re.compile(r"`([a-z_][a-z0-9_]*)(=True|=False|='[^`]*'|=\d+)?`")
 _QUOTE = "'"
 # The remedy for a doubtful header of a .csv in commands that have no flag for it.
@@ -61,6 +79,7 @@ class FlagGroup(TyperGroup):
         if command is not None:
             for option in (*command.params, command.get_help_option(ctx)):
                 hide_type(option)
+            _set_panels(command.params)
             command.help = _join_lines(command.help)
         return command
 
@@ -79,6 +98,16 @@ def hide_type(option: Any) -> None:
     """Let the help show an option that takes no value without a type."""
     if getattr(option, "is_flag", False) and hasattr(option, "display_type_rich"):
         option.display_type_rich = lambda ctx: None
+
+
+def _set_panels(params: list[Any]) -> None:
+    """Put the options of a long help under headings, in the order in which they were declared."""
+    options = [option for option in params if option.param_type_name == "option"]
+    if len(options) < _FEWEST_FOR_PANELS:
+        return
+    panel_of = {name: title for title, names in _PANELS.items() for name in names}
+    for option in options:
+        option.rich_help_panel = panel_of.get(option.name)
 
 
 def _join_lines(text: str | None) -> str | None:
