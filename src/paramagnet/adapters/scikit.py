@@ -325,8 +325,8 @@ class RBMTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean log-likelihood of the points, in nats per point, with their weights if they have some.
 
-        It has two errors. That of ``ln Z`` is `score_error_`; it is the same for all points, and falls with
-        more samples and temperatures (``log_z``). That of a mean over these points is
+        It has two errors. The error of ``ln Z`` is `score_error_`; it is the same for all points, and falls
+        with more samples and temperatures (``log_z``). The error of the mean over these points is
         ``score_samples(X).std(ddof=1) / sqrt(len(X))``; it is usually the larger one, and falls with more
         points. Report both: ``-18.78 +- 0.18 (597 points) +- 0.01 (ln Z)``. To compare two machines on the
         same points, take the mean and the error of the differences of their `score_samples`.

@@ -53,7 +53,9 @@ def compare(
         list[str] | None, typer.Option(help="A scheme to compare; repeat it for several. All if not given.")
     ] = None,
     epochs: Annotated[int, typer.Option(help="How many times to go through the data.")] = 100,
-    trials: Annotated[int, typer.Option(help="How often to train from each start.")] = 5,
+    trials: Annotated[
+        int, typer.Option(help="Number of trials: trainings from each start, with other seeds.")
+    ] = 5,
     learning_rate: Annotated[float, typer.Option(help="Learning rate of Adam.")] = 1e-3,
     batch_size: Annotated[int | None, typer.Option(help="Points per update; all if not given.")] = None,
     centred: Annotated[

@@ -50,8 +50,18 @@ DataDir = Annotated[
     Path | None,
     typer.Option(help="Folder with the files of a named set; else PARAMAGNET_DATA, else the cache."),
 ]
-Points = Annotated[int | None, typer.Option(help="Points to select at random; else as in the paper, or all.")]
-Method = Annotated[str, typer.Option(help="otsu, median, stochastic, or a number: the threshold.")]
+Points = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of points to select at random; if not given, that of the paper, or all points of a file."
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="How to find the thresholds: otsu, median, stochastic, or a number, the threshold itself."
+    ),
+]
 Per = Annotated[
     str | None,
     typer.Option(
@@ -59,7 +69,7 @@ Per = Annotated[
         "point or all); if not given, chosen by the kind of data."
     ),
 ]
-Units = Annotated[str, typer.Option(help="spin or bit.")]
+Units = Annotated[str, typer.Option(help="Values of the binary data: spin (-1 and +1) or bit (0 and 1).")]
 Seed = Annotated[int | None, typer.Option(help="Seed of the selection and of stochastic draws.")]
 
 

@@ -1,4 +1,4 @@
-"""``paramagnet diagnose``: what is wrong with a machine."""
+"""``paramagnet diagnose``: find faults of a trained machine, each with a remedy."""
 
 from __future__ import annotations
 

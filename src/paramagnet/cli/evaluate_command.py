@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 def evaluate(
     model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
     data: DataArgument,
-    method: Annotated[str, typer.Option(help="auto, exact, mais, ais or reverse-ais.")] = "auto",
-    samples: Annotated[int, typer.Option(help="Chains, where ln Z is estimated.")] = 1000,
-    temperatures: Annotated[int, typer.Option(help="Temperatures, where ln Z is estimated.")] = 1000,
+    method: Annotated[
+        str, typer.Option(help="How to find ln Z: auto, exact, mais, ais or reverse-ais.")
+    ] = "auto",
+    samples: Annotated[int, typer.Option(help="Number of chains where ln Z is estimated.")] = 1000,
+    temperatures: Annotated[int, typer.Option(help="Number of temperatures where ln Z is estimated.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Seed of the estimate.")] = None,
     held_out: Annotated[
         bool, typer.Option("--held-out", help="Only the rows that `train --held-out` set aside.")
@@ -57,8 +59,8 @@ def evaluate(
     that takes at most ten minutes; else it is estimated by mAIS.
 
     A machine that was trained on a table takes tables with the same columns: its file keeps their names,
-    thresholds and scales. That of a machine trained on sequences keeps the alphabet and the sites. Where a
-    file of sequences has counts, each sequence counts so often in the mean, unless weights are given.
+    thresholds and scales. The file of a machine trained on sequences keeps the alphabet and the sites.
+    Where a file of sequences has counts, each sequence counts so often in the mean, unless weights are given.
     """
     import numpy as np
 

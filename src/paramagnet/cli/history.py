@@ -32,9 +32,9 @@ def print_level(
     weights: FloatArray | None = None,
     held_out_weights: FloatArray | None = None,
 ) -> None:
-    """Say what independent units reach, so that nobody ends below it unaware.
+    """Say what independent units reach, so that a user sees whether the machine ends below it.
 
-    Nothing is said where points and weights do not fit: training refuses them in words.
+    Prints nothing where points and weights do not fit: training raises an error then.
     """
     from paramagnet.learning.independent import level_of
 

@@ -152,7 +152,7 @@ def _make_gradient(
 
 
 def _explain(recipe: Recipe, given: dict[str, Any], gradient: Gradient, adam: bool) -> None:
-    """Say what the recipe chose."""
+    """Print each setting that the recipe chose, with its reason."""
     why = recipe.reasons
     lines = []
     if "n_hidden" in why:

@@ -41,10 +41,12 @@ def sample(
     ],
     n_samples: Annotated[
         int | None,
-        typer.Option(help="States to draw; 100 if not given, with --clamp 9 for each row."),
+        typer.Option(help="Number of states to draw: 100 if not given; with --clamp, 9 for each row."),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, exact, gibbs, tempering or trajectory.")] = "auto",
-    steps: Annotated[int, typer.Option(help="Gibbs sweeps, where samples are not exact.")] = 1000,
+    method: Annotated[
+        str, typer.Option(help="How to draw: auto, exact, gibbs, tempering or trajectory.")
+    ] = "auto",
+    steps: Annotated[int, typer.Option(help="Number of Gibbs sweeps where samples are not exact.")] = 1000,
     clamp: Annotated[
         Path | None,
         typer.Option(help="Values to hold fixed, a state per row; missing cells or NaN are free."),

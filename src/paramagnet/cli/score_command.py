@@ -18,9 +18,11 @@ def score(
     model: Annotated[Path, typer.Argument(help="The machine (.safetensors).")],
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Where to write the scores (.csv).")],
-    method: Annotated[str, typer.Option(help="auto, exact, mais, ais or reverse-ais.")] = "auto",
-    samples: Annotated[int, typer.Option(help="Chains, where ln Z is estimated.")] = 1000,
-    temperatures: Annotated[int, typer.Option(help="Temperatures, where ln Z is estimated.")] = 1000,
+    method: Annotated[
+        str, typer.Option(help="How to find ln Z: auto, exact, mais, ais or reverse-ais.")
+    ] = "auto",
+    samples: Annotated[int, typer.Option(help="Number of chains where ln Z is estimated.")] = 1000,
+    temperatures: Annotated[int, typer.Option(help="Number of temperatures where ln Z is estimated.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Seed of the estimate.")] = None,
     missing: MissingOption = None,
     label: LabelOption = None,

@@ -114,7 +114,9 @@ def train(
     gain: Annotated[float, typer.Option(help="Factor on the initial weights.")] = 1.0,
     gradient: Annotated[
         str | None,
-        typer.Option(help="exact, pcd, cd, tempering, or package.module:Name for a class of yours."),
+        typer.Option(
+            help="Gradient: exact, pcd, cd, tempering, or package.module:Name for a class of yours."
+        ),
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Use exact gradients even where they are slow.")
@@ -135,7 +137,7 @@ def train(
         typer.Option(help="Number of threads; if not given, 1 for exact gradients, else one per core."),
     ] = None,
     optimizer: Annotated[
-        str, typer.Option(help="adam, sgd, or package.module:Name for a class of yours.")
+        str, typer.Option(help="Optimizer: adam, sgd, or package.module:Name for a class of yours.")
     ] = "adam",
     learning_rate: Annotated[
         float | None, typer.Option(help="First learning rate; if not given, chosen by the recipe.")

@@ -36,7 +36,7 @@ from paramagnet.units import Unit
 RECOMMENDED, PAPER = "recommended", "paper"
 RECIPES = (RECOMMENDED, PAPER)
 
-# What the recommended recipe was found to be; `choose_recipe` has the rules.
+# The numbers of the recommended recipe; docs/recipe.md says why, `choose_recipe` applies them.
 SECONDS_EXACT = 0.01  # an exact gradient that takes no longer is used
 CHAINS = {"n_chains": 100, "n_steps": 20, "n_relax": 100}
 RATE_EXACT, RATE_SAMPLED = 0.01, 0.003

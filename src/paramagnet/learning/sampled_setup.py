@@ -55,8 +55,8 @@ def name_order_of_sums(
     changed. Going on in another order of updates is not bit for bit.
 
     The sweeps that relax chains before the first update can have another order than those of the updates:
-    they are many, and may be in int16 where an update makes too few for it. Then the name says so behind
-    `START`. A state has these sweeps behind it, so that part does not matter to a run that goes on with it.
+    they are many, and may be in int16 where an update makes too few for it. The part of the name after
+    `START` says so. It does not matter to a run that goes on with a state: these sweeps were made before.
     """
     particles = gradient.particles() or _own_chains(gradient)
     if particles is None or engine is not None or not _has_two_values(layout):

@@ -1,7 +1,7 @@
 """What `diagnose` measures on a machine, its data and its samples, each number with its statistical error.
 
-Nothing here runs a chain or decides what is ill; `paramagnet.learning.verdict` compares the numbers with
-their limits.
+No function here runs a chain or decides what is wrong; `paramagnet.learning.verdict` compares the numbers
+with their limits.
 
 Points may have weights ``w``. Averages over data then are ``sum w x / sum w``, their errors those of weighted
 means, with ``sum (w (x - mean))**2 / (sum w)**2`` as the variance, and shares of points count as those of

@@ -227,7 +227,7 @@ def sample(
 ) -> FloatArray:
     """Visible states ``(n_samples, n_visible)``: the ends of as many chains after ``n_steps`` Gibbs sweeps.
 
-    They are independent of each other. That they are far enough from the start is not known; compare
+    The chains are independent of each other. Whether they are far enough from the start is not known: compare
     results for several ``n_steps``, or use `sample_exact` where a layer is small.
 
     Parameters

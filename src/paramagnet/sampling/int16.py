@@ -1,8 +1,8 @@
 """Sweeps by sums of int16 numbers (`paramagnet.kernels.int16_sweeps`): where they are used, and their room.
 
-They want AVX-512BW, and two layers of units with two values. There a chain is that of fields summed in
-float32 in a fixed order, bit for bit, however chains are cut into blocks; its order of sums is called
-"int16", that of the other kernels "portable". Which of them runs follows from the processor and from sizes
+They need AVX-512BW, and two layers of units with two values. Chains are bit for bit those of fields summed in
+float32 in a fixed order, however chains are cut into blocks; this order of sums is called "int16", that of
+the other kernels "portable". Which of them runs follows from the processor and from sizes
 alone, never from the number of threads. The environment variable PARAMAGNET_KERNELS, set to "portable",
 forces the latter.
 """

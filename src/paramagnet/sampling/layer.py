@@ -81,7 +81,7 @@ class SampledLayer:
 
     @cached_property
     def fine_tables(self) -> SumTables:
-        """The same with what is left of the sums, for fields to the precision of float32."""
+        """The tables with the remainders of the sums, for fields to the precision of float32."""
         return make_tables(self.weights, with_rest=True)
 
     def draw(

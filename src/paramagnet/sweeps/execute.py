@@ -83,7 +83,7 @@ def clear_states(folder: str, digests: Set[str]) -> None:
     """Remove the states of those runs, and what a crash left of them."""
     path = Path(folder)
     for file in path.iterdir() if path.is_dir() else ():
-        # What is being written has the name of the state with a point before and something behind.
+        # While a file is being written, it has the name of the state with a point before and more after it.
         if file.name.lstrip(".").split(".")[0] in digests:
             file.unlink(missing_ok=True)
 

@@ -2,8 +2,8 @@
 
 Gain and scheme do not enter: machines that differ in their initial scale alone see the same data, the same
 mini-batches and the same random numbers of the chains, and their weights are the same normal draws, scaled.
-Nor do the settings of learning and measuring, so a longer run repeats a shorter one and goes on. No seed
-depends on which other runs there are: adding a cell or a trial changes none.
+The settings of learning and measuring do not enter either, so a longer run repeats a shorter one and goes
+on. No seed depends on which other runs there are: adding a cell or a trial changes none.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ def run_sweep(
         Commit of the code, for the records.
     states : str or pathlib.Path, optional
         Folder for the states of unfinished runs; None takes ``.state`` beside the store, and none where
-        workers do not see the files of this machine. Such workers take the folder of that name of their own.
+        workers do not see the files of this machine. If it is given, such workers use the folder of that name
+        on their own machine.
     deadline : float, optional
         Time (seconds since 1970) after which no run is started, and runs under way are saved.
     callback : callable, optional

@@ -25,7 +25,7 @@ Matrix = tuple[tuple[Array, Array], tuple[Array, Array]]
 def around(
     ensemble: Ensemble, q: Array, self_overlap: Array, variance: Array | None = None
 ) -> tuple[LayerAverages, LayerAverages]:
-    """Both layers after one pass from the visible layer's order parameters to the hidden layer and back.
+    """The averages of both layers: from the visible order parameters to the hidden layer, and back.
 
     ``variance`` is ``Q - q``, for a caller who knows it to more digits than the difference has: couplings may
     be so large that these digits matter. The hidden layer's variance is then passed on separately, too; for
@@ -73,7 +73,7 @@ class Solution(NamedTuple):
 
 
 def solution_at(ensemble: Ensemble, q: FloatArray, variance: FloatArray | None = None) -> Solution:
-    """Both layers at a saddle point; without a ``variance`` the visible self-overlap is fixed."""
+    """The solution at a saddle point; without a ``variance`` the visible self-overlap is fixed."""
     self_overlap = ensemble.visible.self_overlap_at(q, variance)
     visible, hidden = around(ensemble, q, self_overlap, variance)
     return Solution(ensemble, visible, hidden, q, mismatch(visible, q, self_overlap))

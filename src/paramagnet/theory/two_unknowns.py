@@ -86,7 +86,7 @@ def _find_nested(ensemble: Ensemble, tolerance: float) -> tuple[FloatArray, Floa
 
 
 def _solve_pair(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both unknowns at once, by Newton's method from a starting point."""
+    """Solve for both unknowns at once, by Newton's method from a starting point."""
 
     def evaluate(q: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray, Matrix]:
         visible, hidden = around(ensemble, q, q + variance, variance)
@@ -96,7 +96,7 @@ def _solve_pair(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tupl
 
 
 def _solve_anyhow(ensemble: Ensemble, q: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both unknowns of machines for which the nested search did not converge: by Newton's method from its
+    """Solve for both unknowns of machines that the nested search did not solve: by Newton's method from its
     result, from several other starting points, then along a path from small beta.
     """
     found = q.copy(), variance.copy()  # kept for machines that no attempt solves; their residual shows it

@@ -23,7 +23,7 @@ class StartingLayer(GaussianLayer):
 
     @property
     def log_trace(self) -> FloatArray:
-        """That of Gaussian units, plus ``ln(2 pi)/2``."""
+        """The logarithm of the trace of Gaussian units, plus ``ln(2 pi)/2``."""
         return super().log_trace + _LOG_ROOT
 
 
