@@ -204,8 +204,31 @@ def test_the_scale_at_the_frequencies_of_sequences(folder):
     assert found == pytest.approx(0.1)
 
 
+def test_options_of_a_file_are_those_of_its_description(folder):
+    (folder / "small.fa").write_text(">a\nacgx\n>b\nacga\n")
+    refused("data info small.fa", "pass `--insertions keep`")
+    refused(
+        "data info small.fa --insertions keep --unknown-letters error --alphabet -ACGU",
+        "Pass `--unknown-letters gap`",
+    )
+    text = run("data info small.fa --insertions keep --unknown-letters gap --alphabet -ACGU")
+    assert "2 sequences of 4 sites" in text
+    assert "small.fa --alphabet -ACGU --unknown-letters gap --insertions keep --reweight 0.8" in text
+    (folder / "one.fa").write_text(">a\nA\n")
+    assert "one.fa: 1 sequence of 1 site found" in run("data info one.fa")
+
+
+def test_an_alignment_of_a_hundred_thousand_sites_is_described(folder):
+    """The names of all sites were made anew for each constant one, which took minutes."""
+    (folder / "long.fa").write_text(">a\n" + "ACGU" * 25_000 + "\n>b\n" + "ACGG" * 25_000 + "\n")
+    record = as_json("data info long.fa --json")
+    assert (record["n_sites"], len(record["constant"]), record["constant"][-1]) == (100_000, 75_000, "99999")
+
+
 def test_frequencies_that_are_refused(folder):
     options = "beta-max --hidden-units 4"
+    labels = "--visible-units 3 --visible categorical(4)"
+    refused(f"{options} {labels} --visible-bias 1", "one bias per state, got 1. `--frequencies FILE` takes")
     refused(options, "`--visible-units` must be given, or `--frequencies FILE`")
     refused(f"{options} --visible-units 3 --reweight 0.8", "are for `--frequencies FILE`")
     refused(f"{options} --frequencies none.fa", "`--frequencies` must be a file")

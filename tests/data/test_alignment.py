@@ -185,6 +185,8 @@ def test_one_sequence_per_line_with_counts(tmp_path):
     assert found.alphabet == "ACGU"
     assert found.counts.tolist() == [3.0, 0.0, 1.0]
     assert found.names == ("line 3", "line 4", "line 5")
+    for titles in ("SITE COUNT", "seq count"):  # in capitals, and as long as the sequences
+        assert len(read_alignment(written(tmp_path, f"{titles}\nACG 3\nAUG 2\n", "x.txt"))) == 2
     assert read_alignment(written(tmp_path, "ACG\nAUG\n", "y.txt")).counts is None
     assert found.select([2, 0]).counts.tolist() == [1.0, 3.0]
     assert read_alignment(written(tmp_path, ">a\nACG\n", "z.txt")).names == ("a",)
@@ -194,6 +196,7 @@ def test_one_sequence_per_line_with_counts(tmp_path):
         ("ACG 1\nAUG x\n", "got 'x' in line 2"),
         ("ACG 1\nAUG inf\n", "got 'inf' in line 2"),
         ("ACG 0\nAUG 0\n", "zeros only"),
+        ("ACG five\nAUG 3\n", "got 'five' in line 1"),  # a sequence, and no titles
         ("a b c\n1 2 3\n", "got 3 words in line 1"),
         ("1.5\n2.5\n", "insertions|no letter"),
     ):

@@ -64,6 +64,7 @@ def beta_max(
     from paramagnet._checks import as_count
     from paramagnet.theory.scale import find_beta_max
     from paramagnet.theory.status import judge
+    from paramagnet.units import find_unit
 
     m = as_count(hidden_units, "--hidden-units")
     biases: float | Biases = visible_bias
@@ -78,6 +79,11 @@ def beta_max(
         raise ValueError("`--visible-units` must be given, or `--frequencies FILE`.")
     visible = visible or "spin"
     n = as_count(visible_units, "--visible-units")
+    if visible_bias != 0.0 and find_unit(visible, "--visible").width > 1:
+        raise ValueError(
+            f"`--visible-bias` must be left out for {visible} units, which have one bias per state, got "
+            f"{visible_bias:g}. `--frequencies FILE` takes the biases from sequences."
+        )
     result = find_beta_max(m / n, visible=visible, hidden=hidden, b=biases, c=hidden_bias)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

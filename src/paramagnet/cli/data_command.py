@@ -28,11 +28,13 @@ from paramagnet.cli.table_options import (
     ColumnsOption,
     DecimalOption,
     DropOption,
+    InsertionsOption,
     LabelOption,
     MissingOption,
     MissingValuesOption,
     NoLabel,
     TableOptions,
+    UnknownOption,
     plain_warnings,
 )
 
@@ -110,6 +112,8 @@ def info(
     seed: Seed = None,
     data_dir: DataDir = None,
     alphabet: AlphabetOption = None,
+    unknown_letters: UnknownOption = None,
+    insertions: InsertionsOption = None,
     full: Annotated[bool, typer.Option("--full", help="List all columns of a wide table.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw feature means and, of images, samples.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -134,7 +138,8 @@ def info(
     if is_sequence_file(Path(name)):
         if binarize is not None or points is not None or per is not None:
             raise ValueError(f"`--binarize`, `--points` and `--per` are for numbers, got sequences: {name}.")
-        print_alignment(Path(name), alphabet, plot=plot, as_json=as_json)
+        options = TableOptions(alphabet=alphabet, unknown=unknown_letters, insertions=insertions)
+        print_alignment(Path(name), options, plot=plot, as_json=as_json)
         return
     if plot is None and binarize is None and points is None and is_table(name):
         labels = _label_of(name, label, no_label, header)

@@ -51,9 +51,15 @@ def read_training_sequences(data: Path, visible: str | None, options: TableOptio
     return alignment
 
 
+def count_of(number: int, noun: str) -> str:
+    """A number with its noun, which takes an s unless it is one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def describe_alignment(alignment: Alignment) -> str:
     """An alignment in one line."""
-    words = f"{len(alignment)} sequences of {alignment.n_sites} sites, {len(alignment.alphabet)} letters"
+    sizes = f"{count_of(len(alignment), 'sequence')} of {count_of(alignment.n_sites, 'site')}"
+    words = f"{sizes}, {len(alignment.alphabet)} letters"
     return f"{words}; {'; '.join(alignment.found)}."
 
 

@@ -83,22 +83,31 @@ def _parse(text: str, path: Path) -> Records:
 
 
 def _parse_lines(text: str, source: str) -> Records:
-    """One sequence per line and perhaps a number, how often it occurs; a line of titles may come first."""
+    """One sequence per line and perhaps a number, how often it occurs; a line of titles may come first.
+
+    A first line that looks like a sequence, as long as the next one and in capitals, has a wrong count and no
+    titles.
+    """
     names: list[str] = []
     sequences: list[str] = []
     counts: list[float] = []
     n_words = 0
+    titles: tuple[int, list[str]] | None = None
     for number, line in _lines(text):
         words = line.replace(",", " ").split()
         if not sequences and not n_words:
             n_words = len(words)
             if len(words) == 2 and as_number(words[1]) is None:
-                continue  # titles of the columns
+                titles = number, words  # of the columns
+                continue
         if len(words) != n_words or n_words > 2:
             raise ValueError(
                 f"`path` must hold a sequence per line, each followed by its count or none of them, got "
                 f"{len(words)} words in line {number}: {source}."
             )
+        if titles is not None and titles[1][0].isupper() and len(titles[1][0]) == len(words[0]):
+            number, words = titles  # which raises the error below
+        titles = None
         if n_words == 2:
             count = as_number(words[1])
             if count is None or not 0.0 <= count < np.inf:
