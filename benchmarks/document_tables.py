@@ -24,6 +24,7 @@ import learning_tables
 import mirror_chains
 import mnist_selections
 import paramagnet as pm
+import toy_flips
 from paramagnet.cli.schemes_command import show_ratio
 from paramagnet.sweeps.groups import (
     BETA_MAX,
@@ -394,6 +395,13 @@ def toy_draws() -> str:
     return markdown(*differences_tables.draw_rows(facts()), numbers=True)
 
 
+def flips() -> str:
+    """Where we differ: toy data with exactly three flips."""
+    records = facts().records
+    words = toy_flips.describe_flips(records).replace("β_max", "β<sub>max</sub>")
+    return f"{markdown(*toy_flips.table_rows(records), numbers=True)}\n{words}\n"
+
+
 def differing_cells(dataset: str) -> str:
     """Where we differ: the cells of one data set."""
     return differences_tables.differing_cells(facts(), dataset)
@@ -433,6 +441,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "drawn-hidden": drawn_hidden,
     "mirrored-chains": mirrored_chains,
     "toy-draws": toy_draws,
+    "toy-level": lambda: f"{toy_flips.describe_level()}\n",
+    "toy-flips": flips,
     "mnist-points": mnist_points,
     "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
     "table-9": lambda: differences_tables.table_9(facts()).replace("β_max", "β<sub>max</sub>") + "\n",
