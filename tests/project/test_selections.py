@@ -129,6 +129,14 @@ def test_our_run_of_table_8_stands_beside_the_first_selection(selections):
     assert "the same images, initial weights and seed" in text
     assert "it is +3.0, +3.0 and +3.0 nats from it" in text
     assert "Table 8" not in selections.describe_levels(selections.read_levels(records))
+    second = replace(table, trial=1, log_likelihood=(-540.0, *(value - 0.7 for value in PRINTED.values())))
+    text = selections.describe_levels(selections.read_levels([*records, table, second]))
+    assert "it is +3.0, +3.0 and +3.0 nats from it. A second trial of Table 8, with these images" in text
+    assert "and other initial weights, is -0.7, -0.7 and -0.7 nats from the paper's values." in text
+    third = replace(second, trial=2, log_likelihood=(-540.0, *(value + 0.9 for value in PRINTED.values())))
+    text = selections.describe_levels(selections.read_levels([*records, table, second, third]))
+    assert "2 further trials of Table 8" in text
+    assert "are in the mean +0.1, +0.1 and +0.1 nats from the paper's values." in text
 
 
 def test_one_more_selection_is_outside_the_interval_in_one_case_of_twenty(selections):

@@ -126,6 +126,7 @@ def test_page_is_self_contained_and_complete(tmp_path):
     words = check_page(text)
     assert "36 of 36 differences between a cell and the βmax row" in words
     assert "+0.300, is taken off ours here" in words
+    assert "Ours minus the paper's is in the median over cells +0.30 nats per point in Table 3." in words
     assert "Why two cells differ < 1." in words
     assert "Python 3 & <numpy>" in words
     assert "Table 3: other initial weights" in words
