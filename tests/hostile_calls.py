@@ -310,15 +310,15 @@ def data_calls(folder: Path) -> Iterator[Call]:
     described = {**source, "decimal": ("choice", "."), "missing_values": ("marks?", None)}
     yield Call("describe_columns", pm.data.describe_columns, described, {"source": ("path",)})
     columns = {
-        **described, "columns": ("column?", None), "drop": ("column?", None), "label": ("label", None),
-        "missing": ("choice", "error"), "numbers": ("real", "otsu"), "units": ("unit?", None),
+        **described, "columns": ("column?", None), "drop": ("column?", None), "missing": ("choice", "error"),
+        "label": ("label|choices", None), "numbers": ("real", "otsu"), "units": ("unit?", None),
         "most_categories": ("count", 20),
     }  # fmt: skip
     yield Call(
         "fit_preparation",
         pm.data.fit_preparation,
         columns,
-        {"source": ("path",), "label": ("source",), "header": ("source",)},
+        {"source": ("path",), "label": ("source",), "header": ("source",), "missing_values": ("source",)},
     )
     preparation = pm.data.fit_preparation(text)
     applied = {**source, "missing": ("choice?", None)}

@@ -232,6 +232,7 @@ _TABLES = {
     "float16 tensor with gradient", "sparse tensor", "list of tensors with gradient", "jax array",
     "bfloat16 jax array", "frame", "mixed frame", "nullable frame", "sparse matrix", "sparse array",
 }  # fmt: skip
+_FRAMES = {"frame with NA", "frame with NaN", "frame of objects", "frame of categories", "frame of dates"}
 _VECTORS = {"vector", "long vector", "series", "3-d array", "nested list"}
 
 _FILES = {"text", "nan in text", "number in text"}  # names of new files
@@ -273,7 +274,7 @@ MAY_TAKE: dict[str, set[str]] = {
         *_NAMES,
     },
     "column": {"minus one", "empty list", *_NAMES},
-    "table": {"junk file", *_FILES, *_TABLES, *_VECTORS, "frame with NaN"},
+    "table": {"junk file", *_FILES, *_TABLES, *_VECTORS, *_FRAMES},
     "choices": {"empty list"},
     "states of a run": set(),
     "tensor": _TENSORS,

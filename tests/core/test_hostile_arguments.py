@@ -30,7 +30,16 @@ SECONDS = 5.0  # that no call may take
 FEWEST_CALLS = 2000
 LONGEST_MESSAGE = 700
 REFUSALS = (ValueError, TypeError, FileNotFoundError, PermissionError, IndexError)
-TOLD = ("got", "found", "not exist", "regular file", "is None", "is not", "is no ")  # what was wrong
+TOLD = (
+    "got",
+    "found",
+    "not exist",
+    "regular file",
+    "is None",
+    "is not",
+    "is no ",
+    "has no ",
+)  # what was wrong
 ALWAYS = {"None", "text", "masked array", "nan array", "object", "2**70", "tensor with gradient"}
 SHARE = 6  # in the fast tests one value in so many, other ones for every argument, and those above
 GROUPS = {

@@ -176,7 +176,7 @@ def choose_columns(choice: Choice, table: Columns, argument: str) -> tuple[int, 
         elif number is not None and 1 <= abs(number) <= len(table.names):
             place = number - 1 if number > 0 else len(table.names) + number
         else:
-            unknown.append(f"{shown(wanted)}{near_names(str(wanted)[:100], table.names)}")
+            unknown.append(f"{shown(wanted)}{near_names(_as_text(wanted), table.names)}")
             continue
         if place not in places:
             places.append(place)
@@ -246,6 +246,11 @@ def as_marks(missing_values: Any) -> tuple[str, ...]:
 def number_text(value: float) -> str:
     """A number as short as it can be written without a change."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
+
+
+def _as_text(wanted: str | int) -> str:
+    """What the user wrote; no text of an integer of thousands of digits, which Python refuses to make."""
+    return wanted[:100] if isinstance(wanted, str) else shown(wanted)
 
 
 def _is_number(wanted: str | int) -> bool:
