@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,6 +148,35 @@ def test_train_measures_in_the_way_asked_for(gradient):
     assert all(record.trusted for record in (*plain.state.records, *estimated.state.records))
     with pytest.raises(ValueError, match=r"`log_z` must be a `LogZ`, .* got 'mais'"):
         measured(gradient, log_z="mais")
+
+
+def test_a_result_has_both_errors_of_its_last_measurement():
+    """Those of `pm.log_likelihood`, with the weights of the points; a run that measured nothing has none."""
+    weights = np.linspace(0.5, 1.5, len(DATA))
+    options = {"sample_weight": weights, "validation": DATA[:7], "rng": 0}
+    result = pm.train(RBM, DATA, epochs=3, evaluate=2, **options)
+    for found, points, given in ((result.log_likelihood, DATA, weights), (result.validation, DATA[:7], None)):
+        wanted = pm.log_likelihood(result.rbm, points, sample_weight=given)
+        assert (found.value, found.points_error) == pytest.approx(
+            (wanted.value, wanted.points_error), rel=1e-12
+        )
+        assert (found.n_points, found.error) == (len(points), 0.0)
+    assert result.log_likelihood.value == result.history.log_likelihood[-1]
+    assert result.validation.value == result.history.validation[-1]
+    assert repr(result).startswith(
+        f"TrainResult(8 x 5 units, 3 epochs, log-likelihood {result.log_likelihood}, "
+    )
+    assert f"validation {result.validation}, at epoch 3" in repr(result)
+    policy = pm.LogZ("mais", n_samples=60, n_temperatures=30)
+    estimated = pm.train(RBM, DATA, epochs=1, gradient=pm.PCD(n_chains=5), log_z=policy, rng=0)
+    assert estimated.log_likelihood.error == estimated.history.error[-1] > 0.0
+    assert re.search(r"log-likelihood \S+ \+- \S+ \(30 points\) \+- \S+ \(ln Z\)", repr(estimated))
+    assert estimated.validation is None
+    nothing = pm.train(RBM, DATA, epochs=1, evaluate=(), rng=0)
+    assert nothing.log_likelihood is None is nothing.validation
+    further = pm.train(result.state, DATA, epochs=4, evaluate=(), **(options | {"rng": None}))
+    assert further.log_likelihood is None  # the errors of an earlier run are not kept
+    assert "log-likelihood" in repr(further)
 
 
 def test_a_record_says_whether_it_can_be_trusted():

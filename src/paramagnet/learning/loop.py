@@ -22,7 +22,7 @@ from paramagnet.learning.early_stopping import EarlyStopping
 from paramagnet.learning.evaluation import LogZ, LogZOfEpoch
 from paramagnet.learning.gradients.base import Gradient, GradientState, Particles
 from paramagnet.learning.guard import GuardedRun
-from paramagnet.learning.measuring import Model, measured
+from paramagnet.learning.measuring import Measured, Model, measured
 from paramagnet.learning.moments import column_means, data_moments
 from paramagnet.learning.optimizers import Optimizer, OptimizerState, check_step, rate_at, step_by
 from paramagnet.learning.penalties import Penalties
@@ -83,6 +83,7 @@ class Loop:
     judged: bool = False  # whether a run without a guard keeps its best machine, and judges its last one
     best: list[Kept] = field(default_factory=list)  # by measurements, where the state does not hold it
     latest: list[TrainState] = field(default_factory=list)
+    last_measured: list[Measured] = field(default_factory=list)  # the last measurement with both errors
 
     @property
     def overwrites(self) -> bool:

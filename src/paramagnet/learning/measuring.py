@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +16,7 @@ from paramagnet.estimates import Estimate
 from paramagnet.learning.early_stopping import measured_machine, noted
 from paramagnet.learning.evaluation import LogZ, as_estimate
 from paramagnet.learning.gradients.base import GradientState, ModelMoments
-from paramagnet.learning.likelihood import mean_free_energy
+from paramagnet.learning.likelihood import free_energies, likelihood_of
 from paramagnet.learning.state import Record, TrainState
 from paramagnet.learning.watch import set_aside
 from paramagnet.sampling.chains import Chains
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from paramagnet.learning.loop import Loop
 
 Model = tuple[GradientState | None, ModelMoments]  # what `Gradient.moments` returns
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Log-likelihoods after an epoch with both errors, which records do not hold: those of ln Z, and those of
+    means over the points that are learned and over held-out ones (None where there are none).
+    """
+
+    epoch: int
+    learned: Estimate
+    held_out: Estimate | None
 
 
 def measured(loop: Loop, state: TrainState, gradient_norm: float) -> tuple[TrainState, Model | None]:
@@ -73,15 +84,18 @@ def find_log_z(loop: Loop, state: TrainState) -> tuple[Estimate, Model | None]:
 def make_record(
     loop: Loop, state: TrainState, log_z: Estimate, gradient_norm: float, seconds: float
 ) -> Record:
-    """The record of an epoch."""
+    """The record of an epoch; the loop keeps the errors of the means over the points."""
     rbm = state.rbm
-    held_out = math.nan
-    if loop.held_out is not None:
-        held_out = -mean_free_energy(rbm, loop.held_out, loop.held_out_weights) - log_z.value
+    held_out = None
+    with np.errstate(over="ignore", invalid="ignore"):  # a machine that has diverged has no finite error
+        learned = likelihood_of(free_energies(rbm, loop.points), log_z, loop.all_weights)
+        if loop.held_out is not None:
+            held_out = likelihood_of(free_energies(rbm, loop.held_out), log_z, loop.held_out_weights)
+    loop.last_measured[:] = [Measured(state.epoch, learned, held_out)]
     return Record(
         epoch=state.epoch,
-        log_likelihood=-mean_free_energy(rbm, loop.points, loop.all_weights) - log_z.value,
-        validation=held_out,
+        log_likelihood=learned.value,
+        validation=math.nan if held_out is None else held_out.value,
         gradient_norm=gradient_norm,
         weight_norm=float(np.linalg.norm(rbm.weights)),
         seconds=seconds,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from paramagnet.estimates import Estimate
 from paramagnet.learning.ending import best_of
+from paramagnet.learning.measuring import Measured
 from paramagnet.learning.state import History, TrainState
 from paramagnet.learning.watch import Check, Kept
 from paramagnet.rbm import RBM
@@ -19,9 +21,9 @@ class TrainResult:
     independent units, or a machine that was better before. `best` is the best machine that was measured, and
     `checks` are the checks of the guard, with each automatic change of the learning rate.
 
-    Its text gives the last measurement. ``history.error`` is the error of ``ln Z`` alone, zero where that is
-    exact; a mean over few points has another one. ``pm.log_likelihood(result.rbm, held_out)`` has both:
-    ``-18.78 +- 0.18 (597 points) +- 0.01 (ln Z)``.
+    `log_likelihood` and `validation` are the last measurement, and its text gives them, with two errors:
+    ``-18.78 +- 0.18 (597 points) +- 0.01 (ln Z)``, that of a mean over the points and that of ``ln Z``.
+    ``history.error`` is the error of ``ln Z`` alone, zero where that is exact.
     """
 
     rbm: RBM
@@ -30,18 +32,42 @@ class TrainResult:
     finished: bool
     notes: tuple[str, ...] = ()
     _best: Kept | None = None  # of a run without a guard, which its state does not hold
+    _measured: Measured | None = None  # of this run, not of the one that it went on with
 
     def __repr__(self) -> str:
         sizes = f"{self.rbm.n_visible} x {self.rbm.n_hidden} units"
         text = f"TrainResult({sizes}, {self.state.epoch} epochs"
-        if self.state.records:
+        if self._last is not None:
+            text += f", log-likelihood {self._last.learned}"
+            text += "" if self._last.held_out is None else f", validation {self._last.held_out}"
+            text += f", at epoch {self._last.epoch}"
+        elif self.state.records:  # those of an earlier run, which went on without a measurement
             last = self.state.records[-1]
             ln_z = f"+- {last.error:.2g} (ln Z)" if last.error > 0.0 else "(ln Z exact)"
             text += f", log-likelihood {last.log_likelihood:.4f}"
             text += f", validation {last.validation:.4f}" if math.isfinite(last.validation) else ""
             text += f" {ln_z} at epoch {last.epoch}"
         text += "" if self.finished else ", not finished"
-        return f"{text}, {len(self.notes)} notes)" if self.notes else f"{text})"
+        notes = f"{len(self.notes)} note{'s' if len(self.notes) > 1 else ''}"
+        return f"{text}, {notes})" if self.notes else f"{text})"
+
+    @property
+    def _last(self) -> Measured | None:
+        """The last measurement of the run, if it was made here."""
+        records, found = self.state.records, self._measured
+        return found if found is not None and records and records[-1].epoch == found.epoch else None
+
+    @property
+    def log_likelihood(self) -> Estimate | None:
+        """The last measured log-likelihood of the points that are learned, in nats per point, with both
+        errors; None where this run measured nothing. ``history.epoch[-1]`` says when it was.
+        """
+        return None if self._last is None else self._last.learned
+
+    @property
+    def validation(self) -> Estimate | None:
+        """The same of the held-out points; None where there are none."""
+        return None if self._last is None else self._last.held_out
 
     @property
     def best(self) -> RBM:

@@ -199,6 +199,7 @@ def train(
         finished and (stopped or last.epoch >= planned),
         notes,
         best_measured(loop, last, notes),
+        loop.last_measured[0] if loop.last_measured else None,
     )
 
 
