@@ -130,7 +130,7 @@ def test_logos_of_units_and_families(folder):
     assert "frequencies: family.pdf" in output
     assert (folder / "family.pdf").read_bytes()[:4] == b"%PDF"
     save_machine("plain", hidden="categorical(3)")
-    assert run("logos plain.safetensors --n-units 1 --out states.png") == "hidden units 1: states.png "
+    assert run("logos plain.safetensors --n-units 1 --out states.png") == "hidden unit 1: states.png "
 
 
 def test_the_logos_show_the_weights_in_the_zero_sum_gauge(folder, monkeypatch):
@@ -155,7 +155,9 @@ def test_the_logos_show_the_weights_in_the_zero_sum_gauge(folder, monkeypatch):
 def test_what_is_refused(folder):
     spins = pm.initialize(6, 2, rng=0)
     spins.save("spins.safetensors")
-    refused("contacts spins.safetensors family.fa", "`MODEL` must have categorical visible units.*got spin")
+    refused("contacts spins.safetensors family.fa", "`MODEL` must have two or more .*, got 6 spin units")
+    pm.initialize(1, 2, visible="categorical(5)", scheme="xavier", rng=0).save("one.safetensors")
+    refused("contacts one.safetensors family.fa", "two or more categorical .*, got 1 categorical.5. unit:")
     refused("contacts family.safetensors none.fa", "there is no 'none.fa'")
     refused("contacts family.safetensors family.fa --out pairs.txt", "`--out` must end in .csv")
     refused("contacts family.safetensors family.fa --figure map.gif", "must end in .png, .svg, .pdf")

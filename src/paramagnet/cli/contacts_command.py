@@ -75,10 +75,10 @@ def contacts(
         check_figure_path(figure)
         writable_target(figure)
     rbm = RBM.load(model)
-    if rbm.visible.width == 1:
+    if rbm.visible.width == 1 or rbm.n_visible == 1:
         raise ValueError(
-            f"`MODEL` must have categorical visible units, as `train` makes them for sequences, got "
-            f"{rbm.visible} units: {model}."
+            "`MODEL` must have two or more categorical visible units, as `train` makes them for sequences, "
+            f"got {rbm.n_visible} {rbm.visible} unit{'s' if rbm.n_visible > 1 else ''}: {model}."
         )
     source = load_measured(data, model, rbm.visible.name, TableOptions())
     weights = choose_weights(

@@ -71,7 +71,8 @@ def logos(
             raise ValueError(f"`{flag}` is for files of sequences (.fa, .fasta, .txt); leave it out.")
     figure, drawn = _draw_units(source, n_units, units)
     save_figure(figure, out)
-    say(f"hidden units {', '.join(str(unit + 1) for unit in drawn)}: {out}")
+    numbers = ", ".join(str(unit + 1) for unit in drawn)
+    say(f"hidden unit{'s' if len(drawn) > 1 else ''} {numbers}: {out}")
 
 
 def _draw_family(path: Path, options: TableOptions, reweight: float | None) -> Any:
