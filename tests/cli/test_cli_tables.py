@@ -354,6 +354,23 @@ def test_a_table_with_all_faults_takes_four_commands(folder):
     assert "Give a column whose name has a comma by its number." in unknown
 
 
+def test_few_different_numbers_are_listed_and_many_have_ends(folder):
+    """Five to eight numbers were shown as "3 to 4 to 5 to 2"."""
+    rows = [f"{i % 6},{i * 1.0000000012345:.14f},{i % 2}" for i in range(1, 61)]
+    (folder / "few.csv").write_text("rating,long,flag\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    shown = run("data", "info", "few.csv").stdout
+    assert re.search(r"1  rating +number +0 +6  1, 2, 3, 4$", shown, re.MULTILINE)
+    assert re.search(r"2  long +number +0 +60  1 to 60$", shown, re.MULTILINE)
+    assert re.search(r"3  flag +number +0 +2  1, 0$", shown, re.MULTILINE)
+
+
+def test_a_table_without_a_column_to_learn_is_refused_without_advice_to_drop_all(folder):
+    (folder / "texts.csv").write_text("text\n" + "\n".join(f"word {i}" for i in range(30)), encoding="utf-8")
+    refused = refusal("train", "texts.csv", "--out", "x.safetensors")
+    assert "text (column 1): text with 30 different values" in refused
+    assert refused.endswith("No column would be left without them; a machine learns numbers or few values.")
+
+
 def test_a_cell_of_several_lines_stays_in_its_row(folder):
     text = "x,note\n" + "".join(f'{i % 7},"line {i % 3}\nand more"\n' for i in range(20))
     (folder / "notes.csv").write_text(text, encoding="utf-8")

@@ -171,8 +171,8 @@ POINT = "decimals with a point"
         ("1.234.567;2\n3;4\n", r"got '1.234.567' in line 1.*thousands"),
         ("1,50%\n2,30%\n", r"got '50%' in line 1, column 2.*percentages as plain numbers"),
         ("1,5 2,3\n0,5 1,2\n", r"got '5 2' in line 1, column 2.*mix separators"),
-        ("x\n1,5\n2,5\n", rf"must have 1 numbers a line, got 2 in line 2.*decimal signs.*{POINT}"),
-        ("a,b\n1,5,2,5\n", rf"must have 2 numbers a line, got 4 in line 2.*decimal signs.*{POINT}"),
+        ("x\n1,5\n2,5\n", rf"must have 1 cells a line, got 2 in line 2.*decimal signs.*{POINT}"),
+        ("a,b\n1,5,2,5\n", rf"must have 2 cells a line, got 4 in line 2.*decimal signs.*{POINT}"),
     ],
 )
 def test_other_notations_are_named(tmp_path, text, words):
@@ -298,7 +298,7 @@ def test_what_savetxt_writes_is_read(tmp_path):
             "class,label,a\n1,2,3\n4,5,6\n",
             "one column of labels, got 'class' and 'label' in columns 1 and 2.*`label`",
         ),
-        ("1,2\n3,4\n# end\n", "have 2 numbers a line, got 1 in line 3"),
+        ("1,2\n3,4\n# end\n", "have 2 cells a line, got 1 in line 3"),
     ],
 )
 def test_odd_tables_are_refused_in_words(text, words):

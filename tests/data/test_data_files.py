@@ -68,10 +68,10 @@ def test_csv_of_one_row_or_one_column_stays_a_table(tmp_path):
     [
         ("", "must hold at least one line of numbers"),
         ("a,b\n\n", "must hold at least one line of numbers"),
-        ("1,2\n3\n", "must have 2 numbers a line, got 1 in line 2"),
+        ("1,2\n3\n", "must have 2 cells a line, got 1 in line 2"),
         ("a,b\n1,2\n\n3,x\n", "must hold numbers only, got 'x' in line 4, column 2"),
         ("1,,0\n1,1,0\n", "must hold numbers only, got '' in line 1, column 2"),
-        ("1;0\n0,1\n", "must have 2 numbers a line, got 1 in line 2.*mix separators.*comma"),
+        ("1;0\n0,1\n", "must have 2 cells a line, got 1 in line 2.*mix separators.*comma"),
         ("1,2;3\n4,5;6\n7;8,9\n", "must"),
         (
             "0,5;1,5\n1,5;2,5\n",
@@ -270,7 +270,7 @@ def test_arff(tmp_path):
         ),
         ("n\tINTEGER", "'n", "attributes that are numbers"),
         ("1.5,0,3,u", "{0 1.5, 3 u}", "must be a dense ARFF file"),
-        ("1.5,0,3,u", "1.5,0,3", "must have 4 numbers a line, got 3 in line 10"),
+        ("1.5,0,3,u", "1.5,0,3", "must have 4 cells a line, got 3 in line 10"),
         ("1.5,0,3,u", "1.5,0,u,u", "must hold numbers"),
         ("1.5,0,3,u", "1e400,0,3,u", "must hold finite numbers, got '1e400' in line 10, column 1"),
         (

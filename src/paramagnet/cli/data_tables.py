@@ -104,7 +104,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _examples(info: ColumnInfo) -> str:
-    if info.kind == "number" and info.n_distinct > len(info.examples):
+    if info.kind == "number" and len(info.examples) == 2 < info.n_distinct:  # the lowest and the highest
         ends = (f"{float(end):.6g}" if len(end) > _LONGEST and "." in end else end for end in info.examples)
         return " to ".join(ends) + (" (an index?)" if info.index else "")
     return ", ".join(info.examples)

@@ -269,7 +269,10 @@ def _refusal(
             remedies.append(_take_for_missing(marks, [info for info in dropped if not info.marks], given))
         handles = ",".join(info.handle for info in (*given, *dropped))
         leave = "If not, leave" if marks else "Leave"
-        remedies.append(f"{leave} {them} out{as_well} by `drop='{handles}'`.")
+        if marks or len(dropped) < len(infos):
+            remedies.append(f"{leave} {them} out{as_well} by `drop='{handles}'`.")
+        else:
+            remedies.append("No column would be left without them; a machine learns numbers or few values.")
     if marks or len(dropped) < len(complaints):
         remedies.append(
             "Leave out rows with missing cells by `missing='drop'`, or fill the cells in by `missing='mode'`."

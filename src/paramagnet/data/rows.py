@@ -237,6 +237,6 @@ def wrong_width(row: tuple[int, str], width: int, layout: RowLayout) -> str:
     elif layout.separator == "," and layout.names is not None and width == 2 * layout.n_columns:
         hint = " Are the commas decimal signs? Write decimals with a point."
     return (
-        f"`path` must have {layout.n_columns} numbers a line, got {width} in line {number}: "
+        f"`path` must have {layout.n_columns} cells a line, got {width} in line {number}: "
         f"{layout.source}.{hint}"
     )
