@@ -187,6 +187,8 @@ def drawn_once(facts: Facts) -> str:
         differences[c.start, c.column] for c in _toy_comparisons(facts) if (c.start, c.column) in differences
     ]
     levels = [part.spread for part in facts.level_components.values()]
+    worst = max(_toy_comparisons(facts), key=lambda c: c.spread)
+    holds(worst.spread > 10.0 * median(part.spread for part in shown), "nearly alike in most cells")
     used = [verdict for verdict in facts.verdicts if verdict.n_draws]
     n_draws, n_weights = (
         between([getattr(verdict, name) for verdict in used], 0) for name in ("n_draws", "n_weights")
@@ -199,8 +201,9 @@ def drawn_once(facts: Facts) -> str:
         f"{between(anew, 1)} times in single cells, three to ten times in {100 * within / len(anew):.0f} % "
         f"of them. This is known from {n_draws} draws of the data times "
         f"{n_weights} draws of the weights. The draw moves a log-likelihood by "
-        f"{median(levels):.3f} nats (median standard deviation), alike in all cells of a table: a "
-        f"difference to β_max moves by {median(part.spread for part in shown):.3f}. The interaction of "
+        f"{median(levels):.3f} nats (median standard deviation), nearly alike in most cells of a table: a "
+        f"difference to β_max moves by {median(part.spread for part in shown):.3f} in the median, though from "
+        f"{worst.start.label} by up to {worst.spread:.2f}. The interaction of "
         f"data and weights is {median(share):.0f} % of the variance of a difference in the median; it "
         "averages out over trials and is no part of the allowance."
     )
