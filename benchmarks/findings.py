@@ -202,8 +202,8 @@ def drawn_once(facts: Facts) -> str:
         f"of them. This is known from {n_draws} draws of the data times "
         f"{n_weights} draws of the weights. The draw moves a log-likelihood by "
         f"{median(levels):.3f} nats (median standard deviation), nearly alike in most cells of a table: a "
-        f"difference to β_max moves by {median(part.spread for part in shown):.3f} in the median, though from "
-        f"{worst.start.label} by up to {worst.spread:.2f}. The interaction of "
+        f"difference to β_max moves by {median(part.spread for part in shown):.3f} in the median, though "
+        f"from {worst.start.label} by up to {worst.spread:.2f}. The interaction of "
         f"data and weights is {median(share):.0f} % of the variance of a difference in the median; it "
         "averages out over trials and is no part of the allowance."
     )

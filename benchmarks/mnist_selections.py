@@ -150,8 +150,8 @@ def describe_levels(levels: Sequence[Level]) -> str:
     again = [level.again - level.ours[0] for level in levels if level.again is not None]
     if len(again) == len(levels):
         words += (
-            " The run of Table 8 is the first of these again, with the same images, initial weights and seed "
-            "but by the earlier kernels, which sum in another order; it is "
+            " The first run of Table 8 is the first of these again, with the same images, initial weights "
+            "and seed but by the earlier kernels, which sum in another order; it is "
             f"{listed([f'{gap:+.1f}' for gap in again])} nats from it."
         )
     n_others = min(len(level.others) for level in levels)
@@ -160,9 +160,41 @@ def describe_levels(levels: Sequence[Level]) -> str:
         words += (
             f" {'A second trial' if n_others == 1 else f'{n_others} further trials'} of Table 8, with these "
             f"images and other initial weights, {'is' if n_others == 1 else 'are in the mean'} "
-            f"{listed([f'{gap:+.1f}' for gap in means])} nats from the paper's values."
+            f"{listed([f'{gap:+.1f}' for gap in means])} nats from the paper's values. "
+            f"{_by_kernels(levels)}"
         )
     return words
+
+
+def _by_kernels(levels: Sequence[Level]) -> str:
+    """All runs with the later kernels together, beside the paper's and our earlier run."""
+    pooled = [np.array([*level.ours, *level.others]) for level in levels]
+    n = min(len(values) for values in pooled)
+    off = [
+        (values.mean() - level.paper) / (level.paper_std * math.sqrt(1.0 / n + 1.0 / PAPER_TRIALS))
+        for values, level in zip(pooled, levels, strict=True)
+    ]
+    words = (
+        f"All {n} runs with the int16 kernels are in the mean "
+        f"{listed([f'{v.mean() - level.paper:+.1f}' for v, level in zip(pooled, levels, strict=True)])} nats "
+        f"from the paper's values, {listed([f'{abs(score):.1f}' for score in off])} standard errors if they "
+        "scatter as the paper's trials do"
+    )
+    if any(level.again is None for level in levels):
+        return f"{words}."
+    apart = [
+        (level.again - values.mean()) / (values.std(ddof=1) * math.sqrt(1.0 + 1.0 / n))
+        for values, level in zip(pooled, levels, strict=True)
+        if level.again is not None
+    ]
+    outside = max(map(abs, apart)) > float(student.ppf(0.975, n - 1))
+    verdict = "differ" if outside else "are not told apart by one run, nor is a difference excluded"
+    return (
+        f"{words}; the run with the earlier kernels is "
+        f"{listed([f'{score:+.1f}' for score in apart])} standard deviations of a single run from their mean "
+        f"(95 %: {student.ppf(0.975, n - 1):.1f}). So the kernels "
+        f"{verdict}."
+    )
 
 
 def _against_trials(levels: Sequence[Level], gaps: Sequence[float]) -> str:

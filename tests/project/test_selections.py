@@ -133,6 +133,19 @@ def test_our_run_of_table_8_stands_beside_the_first_selection(selections):
     text = selections.describe_levels(selections.read_levels([*records, table, second]))
     assert "it is +3.0, +3.0 and +3.0 nats from it. A second trial of Table 8, with these images" in text
     assert "and other initial weights, is -0.7, -0.7 and -0.7 nats from the paper's values." in text
+    values = np.array([-3.0, -1.0, -2.5, -0.7])
+    off = abs(values.mean()) / math.sqrt(1 / 4 + 1 / 30) / np.array([0.94, 1.54, 1.70])  # [Y25] Table 8
+    assert (
+        f"-1.8, -1.8 and -1.8 nats from the paper's values, {off[0]:.1f}, {off[1]:.1f} and {off[2]:.1f}"
+        in text
+    )
+    apart = -values.mean() / values.std(ddof=1) / math.sqrt(1.25)
+    assert f"is {apart:+.1f}, {apart:+.1f} and {apart:+.1f} standard deviations" in text
+    assert "(95 %: 3.2). So the kernels are not told apart by one run" in text
+    far = replace(table, log_likelihood=(-540.0, *(value + 9.0 for value in PRINTED.values())))
+    assert "So the kernels differ." in selections.describe_levels(
+        selections.read_levels([*records, far, second])
+    )
     third = replace(second, trial=2, log_likelihood=(-540.0, *(value + 0.9 for value in PRINTED.values())))
     text = selections.describe_levels(selections.read_levels([*records, table, second, third]))
     assert "2 further trials of Table 8" in text
