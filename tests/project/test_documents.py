@@ -177,6 +177,23 @@ def anchors_of(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+INCLUDED = {"docs/changelog.md", "docs/contributing.md"}  # files of the repository, which begin on their own
+
+
+@pytest.mark.parametrize("name", sorted({*PAGES, "CONTRIBUTING.md"} - INCLUDED))
+def test_a_page_opens_with_what_it_is_for(name):
+    """The first sentence says what the page is for, and for whom; those of README and the site say what the
+    package does.
+    """
+    text = without_code((ROOT / name).read_text(encoding="utf-8"))
+    first = text[text.index("\n# ") if "\n# " in text else 0 :].split("\n\n")[1]
+    if name in ("README.md", "docs/index.md"):
+        assert first.startswith("Start a restricted Boltzmann machine (RBM) at a good weight scale, train it")
+    else:
+        verbs = "is|are|has|shows|lists|compares|recommends|explains"
+        assert re.match(rf"(This (page|tutorial)|These six tutorials) ({verbs})\b", first)
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_links_anchors_and_figures_exist(name):
     path = ROOT / name

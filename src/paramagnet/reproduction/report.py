@@ -116,14 +116,14 @@ def make_report(
     sections += own_sweeps(records, figures) if tables else []
     sections.append(Section("Misprints in the paper", (Bullets(list_misprints(records)),)))
     missing = list_missing(verdicts, records)
-    nothing = Paragraph("Nothing: every cell and figure has the paper's number of trials.")
+    nothing = Paragraph("Nothing is missing: every cell and figure has the paper's number of trials.")
     sections.append(Section("What is missing", (Bullets(missing),) if missing else (nothing,)))
     return Document(
         "Dataset-free initial weights of restricted Boltzmann machines: a reproduction",
-        f"{_extent(verdicts)} of M. Yasuda, R. Maeno and C. Takahashi, Dataset-Free Weight-Initialization on "
-        "Restricted Boltzmann Machine, Neural Networks 187 (2025) 107297, arXiv:2409.07708, run again with "
-        "paramagnet: a page for readers who ask whether the paper's results hold. It is made from records by "
-        "`paramagnet report`.",
+        "This page is for readers who ask whether the results of the paper hold: M. Yasuda, R. Maeno and "
+        "C. Takahashi, Dataset-Free Weight-Initialization on Restricted Boltzmann Machine, Neural Networks "
+        f"187 (2025) 107297, arXiv:2409.07708. {_extent(verdicts)} were run again with paramagnet; "
+        "`paramagnet report` made the page from the records.",
         tuple(sections),
     )
 
