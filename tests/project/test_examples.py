@@ -15,7 +15,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PROMISED = {
     "theory_tables": (("matplotlib",), r"layer correlation, spin hidden units: .*correlation_spin\.png"),
     "train_csv": ((), r"sigma = 0\.3\d+ for 12 x 6\n(epoch .*\n){4}.*\nsaved and loaded: True"),
-    "digits_pipeline": (("sklearn",), r"-1\d\.\d\d \+- 0\.\d\d nats\n.*pixels.*\n.*features .* [89]\d\.\d %"),
+    "digits_pipeline": (
+        ("sklearn",),
+        r"-1\d\.\d\d \+- 0\.\d\d \(360 images\) \+- 0\.\d\d \(ln Z\) nats\n"
+        r".*pixels.*\n.*features .* [89]\d\.\d %",
+    ),
     "torch_one_line": (("torch",), r"theory 0\.34\d\d\n(update .*\n){4}update 200: -\d+\.\d{3} nats"),
     "sequences": (
         ("matplotlib",),
