@@ -1,11 +1,14 @@
 """The theory of ReLU hidden units: averages and edges against independent quadrature."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 import paramagnet as pm
+from paramagnet.theory.edge import centred_means
+from paramagnet.theory.layers.dispatch import theory_of
 
 T = pm.theory
 
@@ -194,3 +197,29 @@ def test_drelu_machines_are_simulated_as_gaussian_ones():
         np.testing.assert_allclose(found.value, expected.value, rtol=1e-9)
     with pytest.raises(ValueError, match="must not be zero where both layers are symmetric"):
         simulate_layer_correlation(6, 5, hidden="drelu", n_draws=2, rng=0)
+
+
+# Means of centred units -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "curvature"),
+    [
+        *itertools.product(["spin", "bit", "relu", "gaussian"], [1e-6, 0.2, 0.499]),
+        ("spin", 10.8),
+        ("bit", 40.0),
+    ],
+)
+def test_means_of_centred_units_against_bisection(name, curvature):
+    """At the last curvatures Newton's steps alone run to and fro between two saturated states."""
+    unit = pm.units.as_unit(name, "hidden")
+    biases = np.array([0.0, 0.3, -0.3, 5.0, -5.0, 20.0, 40.0])
+    lam, variance = centred_means(theory_of(unit, "hidden"), biases, curvature)
+    for bias, found, spread in zip(biases, lam, variance, strict=True):
+        low, high = -1.0 - 1e3 * abs(bias), 1.0 + 1e3 * abs(bias)
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            mean, k2 = unit.cumulants(np.array(bias - 2.0 * curvature * middle), curvature)
+            low, high = (middle, high) if mean > middle else (low, middle)
+        assert found == pytest.approx(middle, rel=1e-12, abs=1e-15)
+        assert spread == pytest.approx(float(k2), rel=1e-9)

@@ -32,7 +32,7 @@ from paramagnet.units import FloatArray, Unit
 
 CONTINUOUS, CONDENSATION = "continuous", "condensation"
 _LARGEST_COUPLING = 1e12
-_N_HALVINGS = 200
+_MOST_STEPS, _ROUNDING = 200, 4e-16  # of the search for a mean
 _NEARLY = 0.999  # of the coupling at which unbounded units condense
 
 
@@ -74,7 +74,8 @@ def visible_variances(theory: UnitTheory, bias: float, spread: Biases | None) ->
 
 def centred_means(theory: UnitTheory, biases: FloatArray, curvature: float) -> tuple[FloatArray, FloatArray]:
     """``lam`` and the variance of units of the weight ``p0(h) exp(c h + g (h - lam)**2)`` whose mean is
-    ``lam``, by bisection: the mean falls with ``lam``.
+    ``lam``. The mean falls with ``lam``, by ``2 g`` times the variance: Newton's steps within a bracket,
+    which is halved where a step would leave it, or is longer than half of the one before.
     """
     zeros = np.zeros(biases.shape)
 
@@ -85,13 +86,17 @@ def centred_means(theory: UnitTheory, biases: FloatArray, curvature: float) -> t
         return zeros, np.asarray(respond(zeros).variance)
     ends = np.asarray(respond(zeros).magnetization), zeros
     low, high = np.minimum(*ends), np.maximum(*ends)
-    for _ in range(_N_HALVINGS):
-        middle = 0.5 * (low + high)
-        above = np.asarray(respond(middle).magnetization) > middle
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-        if (high - low <= 4e-16 * np.maximum(np.abs(low), np.abs(high))).all():
+    lam, last = 0.5 * (low + high), high - low
+    for _ in range(_MOST_STEPS):
+        layer = respond(lam)
+        excess = np.asarray(layer.magnetization) - lam
+        low, high = np.where(excess > 0.0, lam, low), np.where(excess > 0.0, high, lam)
+        step = excess / (1.0 + 2.0 * curvature * np.asarray(layer.variance))
+        newton = (lam + step >= low) & (lam + step <= high) & (np.abs(step) <= 0.5 * last)
+        step = np.where(newton, step, 0.5 * (low + high) - lam)
+        lam, last = lam + step, np.abs(step)
+        if (last <= _ROUNDING * np.abs(lam)).all():
             break
-    lam = 0.5 * (low + high)
     return lam, np.asarray(respond(lam).variance)
 
 
