@@ -163,6 +163,11 @@ def test_what_is_refused(folder):
     refused(f"train family.fa --alphabet -KLW --unknown-letters error {TRAINING}", "`--unknown-letters gap`")
     refused(f"train family.fa --reweight 1.5 {TRAINING}", "`--reweight` must be a share of sites")
     refused(f"train missing.fa {TRAINING}", "there is no 'missing.fa'")
+    for weights, words in (("0\n" * 60, "zeros only"), ("1\n" * 59 + "-1\n", "zero or positive, got -1")):
+        (folder / "weights.csv").write_text(weights)
+        output = CliRunner().invoke(app, f"train family.fa --sample-weight weights.csv {TRAINING}".split())
+        assert words in str(output.exception)
+        assert "chosen by the recipe" not in output.output
     (folder / "weights.csv").write_text("1\n" * 60)
     refused(f"train family.fa --reweight 0.8 --sample-weight weights.csv {TRAINING}", "exclude each other")
     refused("compare family.fa --hidden-units 2", "two values per feature for comparisons")

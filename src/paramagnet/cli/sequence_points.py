@@ -134,7 +134,11 @@ def choose_weights(
         return weigh_sequences(states, reweight, counts)
     if given is None and counts is not None:
         say("counts of the sequences are their weights", err=True)
-    return counts if given is None else given
+    if given is None:
+        return counts
+    from paramagnet._checks import as_sample_weight
+
+    return as_sample_weight(given, "sample_weight", len(states))  # before the recipe is explained
 
 
 def _require_letters(alignment: Alignment, units: str, data: Path) -> None:
