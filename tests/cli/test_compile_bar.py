@@ -78,6 +78,44 @@ def test_python_is_told_by_a_callback_and_once_by_the_log(folder):
     assert (runs[1].stdout.strip(), runs[1].stderr) == ("", "")
 
 
+COLLECTED = """
+import gc, sys
+import numpy as np
+import paramagnet as pm
+from paramagnet.kernels.compiling import on_compile
+seen = []
+def listen(step):
+    seen.append(gc.isenabled())
+    if sys.argv[1] == "interrupted" and step.n_done == 1:
+        raise KeyboardInterrupt
+if sys.argv[1] == "off":
+    gc.disable()
+grey = np.random.default_rng(0).integers(256, size=(20, 16), dtype=np.uint8)
+with on_compile(listen):
+    try:
+        pm.fit_binarizer(grey, "otsu", per="point").apply(grey)
+    except KeyboardInterrupt:
+        print("interrupted")
+print(any(seen[:-1]), seen[-1], gc.isenabled())
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("on", "False True True"),
+        ("off", "False False False"),
+        ("interrupted", "interrupted\nFalse True True"),
+    ],
+)
+def test_garbage_is_not_collected_while_kernels_compile(folder, how, said):
+    variables = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
+    run = subprocess.run(
+        [sys.executable, "-c", COLLECTED, how], capture_output=True, text=True, env=variables, check=True
+    )
+    assert run.stdout.strip() == said
+
+
 def test_what_the_line_says():
     step = Compilation("paramagnet.kernels.partition", 2, 7, True, True)
     assert str(step) == "compiling kernels for exact sums, once on this machine"
