@@ -112,7 +112,7 @@ def test_a_step_in_slices(rule, centred, in_place, penalized, n, m):
     of_w, of_c, of_b = np.split(direction, [n * m, n * m + m])
     of_w = of_w.reshape(n, m)
     change = rate * of_w - (1.0 - keep) * old[0][: n * m].reshape(n, m)  # decay included
-    thresholds = np.linspace(0.0, 0.8, m) if penalized else NONE
+    thresholds = np.linspace(0.0, 0.8, m) if penalized else None
     if penalized:
         before = old[0][: n * m].reshape(n, m)
         for i, j in np.ndindex(n, m):
@@ -128,7 +128,7 @@ def test_a_step_in_slices(rule, centred, in_place, penalized, n, m):
     given = kept if in_place else old
     for array in old:
         array.setflags(write=False)
-    offsets = (mu, lam, slope_v, slope_h) if centred else (NONE, NONE, NONE, NONE)
+    offsets = (mu, lam, slope_v, slope_h) if centred else None
     weights, along, across = np.empty((n, m), np.float32), np.zeros(n), np.zeros(m)
     settings, norms = (*rule, rate, keep), np.zeros(2)
     for rows in [(0, n // 3), (n // 3, n)]:

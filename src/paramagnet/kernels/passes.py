@@ -192,7 +192,7 @@ def move_weights(
     gradient: Any,
     rows: tuple[int, int],
     rule: tuple[float, ...],
-    offsets: tuple[Any, Any, Any, Any],
+    offsets: tuple[Any, Any, Any, Any] | None,
     old: Any,
     new: Any,
     in_place: bool,
@@ -206,16 +206,16 @@ def move_weights(
 
     ``gradient`` holds the slope of these ``rows`` (from the first number to the second). ``rule`` is that of
     `paramagnet.learning.optimizers.fused_rule`, then the learning rate and the share that weight decay
-    leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; where
-    they are empty it is the gradient itself. The sums of the changes of the weights, decay included, with
-    ``lam`` go to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors
-    of parameters and of two slots, which may be empty; where they are the same arrays (``in_place``) a row is
+    leaves. ``offsets`` are ``mu, lam, g_b, g_c``: the slope is ``gradient - mu_i g_c_j - g_b_i lam_j``; it is
+    the gradient itself without them. The sums of the changes of the weights, decay included, with ``lam`` go
+    to ``sums[0]``, those with ``mu`` are added to ``sums[1]``. ``old`` and ``new`` are the vectors of
+    parameters and of two slots, which may be empty; where they are the same arrays (``in_place``) a row is
     copied first, because the compiler makes no vectors of loops whose arrays overlap. ``thresholds``, one for
-    each column, are taken off the sizes of the moved weights; none if empty. ``norms`` are the sum of the
-    squared parameters, and that of the squared slope.
+    each column, are taken off the sizes of the moved weights. ``norms`` are the sum of the squared
+    parameters, and that of the squared slope. Where there are no ``offsets`` or ``thresholds`` they are None,
+    and what they need is not compiled.
     """
     m = gradient.shape[1]
-    mu, lam, of_visible, of_hidden = offsets
     rate, keep, n_slots = rule[5], rule[6], int(rule[0])
     slope, sizes, squares = np.empty(m), np.zeros(m), np.zeros(m)
     room, none, products = np.empty((3, m)), np.empty(0), np.empty(m)
@@ -224,7 +224,8 @@ def move_weights(
         row, narrow, after = gradient[i - rows[0]], weights[i], new[0][at:end]
         new_first = new[1][at:end] if n_slots > 0 else none
         new_second = new[2][at:end] if n_slots > 1 else none
-        if mu.size:
+        if offsets is not None:
+            mu, lam, of_visible, of_hidden = offsets
             _centre(row, mu[i], of_hidden, of_visible[i], lam, slope)
         else:
             for j in range(m):
@@ -237,11 +238,12 @@ def move_weights(
                 _copy(old[k][at:end], room[k])
             before, first, second = room[0], room[1], room[2]
         _find_direction(slope, rule, first, second, new_first, new_second)
-        if thresholds.size:
+        if thresholds is not None:
             _move_and_shrink(slope, rate, keep, thresholds, before, after, narrow, sizes)
         else:
             _move(slope, rate, keep, before, after, narrow, sizes)
-        if mu.size:
+        if offsets is not None:
+            mu, lam, _, _ = offsets
             sums[0][i] = _sum_changes(before, after, lam, mu[i], sums[1], products)
     for j in range(m):
         norms[0] += sizes[j]

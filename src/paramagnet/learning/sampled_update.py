@@ -150,7 +150,8 @@ class SampledUpdate:
         if rule is None or self._penalties.clip is not None:  # clipping needs the whole gradient first
             return self._step_by(parameters, optimizer_state, moved, plan, rate, offsets)
         settings = (*rule, rate, 1.0 - rate * self._penalties.weight_decay)
-        thresholds = self._penalties.thresholds(self._layout, parameters, rate)
+        found = self._penalties.thresholds(self._layout, parameters, rate)
+        thresholds = found if found.size else None
         return self._step(parameters, optimizer_state, moved, plan, settings, thresholds, offsets, in_place)
 
     def may_overwrite(self, latest: list[TrainState], rate: float, largest: float) -> bool:
@@ -319,7 +320,7 @@ class SampledUpdate:
         moved: Chains,
         plan: Plan,
         rule: tuple[float, ...],
-        thresholds: FloatArray,
+        thresholds: FloatArray | None,
         lam: FloatArray | None,
         in_place: bool,
     ) -> Updated:
@@ -332,7 +333,7 @@ class SampledUpdate:
         ]
         before += [_NONE] * (3 - len(before))
         vectors = tuple(before), (*after, *[_EMPTY] * (3 - len(after)))
-        centre, factor, offsets = self._centre, 1.0, (_NONE, _NONE, _EMPTY, _EMPTY)
+        centre, factor, offsets = self._centre, 1.0, None
         if centre is not None and lam is not None:
             factor, offsets = centre.factor, (centre.means, lam, self._slope_v, self._slope_h)
             plan.across[:] = 0.0
