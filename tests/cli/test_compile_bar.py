@@ -12,6 +12,7 @@ from rich.progress import TextColumn
 
 from paramagnet.cli import compile_bar
 from paramagnet.cli.compile_bar import CompileBar, LiveProgress
+from paramagnet.kernels import int16_sweeps, jit, passes
 from paramagnet.kernels.compiling import Compilation, on_compile, report
 from tests.cli.test_console import on_terminal
 
@@ -114,6 +115,17 @@ def test_garbage_is_not_collected_while_kernels_compile(folder, how, said):
         [sys.executable, "-c", COLLECTED, how], capture_output=True, text=True, env=variables, check=True
     )
     assert run.stdout.strip() == said
+
+
+def test_functions_that_are_written_out_in_a_kernel_count_with_it():
+    """`run_block` calls `draw_layer`, which calls two functions more; none of them is compiled on its own."""
+    assert jit._count_callees(int16_sweeps.run_block) == 1
+    assert jit._count_callees(passes.move_weights) == 1 + sum(not p.overloads for p in passes_of_weights())
+
+
+def passes_of_weights():
+    names = ("_centre", "_copy", "_find_direction", "_move", "_move_and_shrink", "_sum_changes")
+    return [getattr(passes, name) for name in names]
 
 
 def test_what_the_line_says():

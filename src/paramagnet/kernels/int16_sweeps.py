@@ -30,7 +30,7 @@ from numba.core.cgutils import ir  # llvmlite, in the version that Numba uses
 from numba.extending import intrinsic
 
 from paramagnet.kernels import vectors
-from paramagnet.kernels.jit import kernel
+from paramagnet.kernels.jit import inlined, kernel
 from paramagnet.kernels.vectors import (
     FLOAT,
     FLOATS,
@@ -80,20 +80,20 @@ def _odds(builder: Any, exponent: Any) -> Any:
 @intrinsic
 def _draw_16(
     typingctx: Any, counters: Any, sums: Any, numbers: Any, words: Any, high: Any, doubt: Any,
-    chain: Any, row: Any, n_parts: Any, at: Any, q: Any, scalars: Any,
+    chain: Any, row: Any, n_parts: Any, at: Any, first: Any, q: Any, scalars: Any,
 ) -> Any:  # fmt: skip
     """Draw four units of the 16 chains from ``chain`` on.
 
     ``sums`` are rows of ``row`` chains, four for every part. ``numbers`` hold from ``at`` on, four of each:
     slope and shift of the binary logarithm of the least odds of being low, and the factor between the least
-    and the largest. ``words`` take the random words, ``high`` the units that are high for certain, one row
-    for ``q`` units, and ``doubt`` those that are undecided.
+    and the largest. ``words`` take the random words; ``high`` the units that are high for certain, as bits,
+    the row of ``first`` and those ``q``, ``2 q`` and ``3 q`` below it; ``doubt`` those that are undecided.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         arrays = Arrays(context, builder, signature, args)
-        chain, row, n_parts, at, q = args[6:11]
-        random = vectors.philox(arrays, chain, cgutils.unpack_tuple(builder, args[11], 18))
+        chain, row, n_parts, at, first, q = args[6:12]
+        random = vectors.philox(arrays, chain, cgutils.unpack_tuple(builder, args[12], 18))
 
         def step(k: Any, running: Sequence[Any]) -> list[Any]:
             place = builder.mul(k, builder.mul(row, ir.Constant(INT64, 4)))
@@ -123,24 +123,25 @@ def _draw_16(
             doubt = builder.and_(may, builder.not_(sure))
             place = arrays.index(builder.lshr(chain, ir.Constant(INT64, 4)))
             n_words = builder.lshr(row, ir.Constant(INT64, 4))
-            unit_row = builder.mul(builder.mul(q, ir.Constant(INT64, unit)), n_words)
+            unit_row = builder.add(first, builder.mul(q, ir.Constant(INT64, unit)))
+            unit_row = builder.mul(unit_row, n_words)
             doubt_row = builder.mul(ir.Constant(INT64, unit), n_words)
-            arrays.store(builder.bitcast(sure, INT16), 4, arrays.index(place, unit_row))
-            arrays.store(builder.bitcast(doubt, INT16), 5, arrays.index(place, doubt_row))
+            arrays.store(builder.bitcast(sure, INT16), 4, arrays.index(place, unit_row), unit=INT16)
+            arrays.store(builder.bitcast(doubt, INT16), 5, arrays.index(place, doubt_row), unit=INT16)
             word_row = builder.mul(row, ir.Constant(INT64, unit))
             arrays.store(random[unit], 3, arrays.index(chain, word_row), align=4)
         return context.get_dummy_value()
 
     n = types.int64
     return types.void(
-        counters, sums, numbers, words, high, doubt, n, n, n, n, n, types.UniTuple(types.uint32, 18)
+        counters, sums, numbers, words, high, doubt, n, n, n, n, n, n, types.UniTuple(types.uint32, 18)
     ), code
 
 
 @intrinsic
 def _sum_high(typingctx: Any, weights: Any, start: Any, packed: Any, first: Any, n_words: Any) -> Any:
-    """The sum of the weights from ``start`` on whose bit is set in the words from ``first`` on, in the fixed
-    order: 64 lanes, and halves of them added until one is left.
+    """The sum of the weights from ``start`` on whose bit is set in the 64-bit words from ``first`` on, in
+    the fixed order: 64 lanes, and halves of them added until one is left.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -152,7 +153,7 @@ def _sum_high(typingctx: Any, weights: Any, start: Any, packed: Any, first: Any,
             new = []
             for part, total in enumerate(running):
                 at = builder.mul(arrays.index(args[3], k), ir.Constant(INT64, 4))
-                mask = arrays.load(2, arrays.index(at, part), INT16)
+                mask = arrays.load(2, arrays.index(at, part), INT16, unit=INT16)
                 pointer = arrays.pointer(0, arrays.index(place, 16 * part), FLOATS)
                 name = "llvm.masked.load.v16f32." + ("p0" if str(pointer.type) == "ptr" else "p0v16f32")
                 align, mask = ir.Constant(INT32, 4), builder.bitcast(mask, vectors.MASK)
@@ -217,14 +218,15 @@ def _count_bits(typingctx: Any, word: Any) -> Any:
 @intrinsic
 def _collect(typingctx: Any, bits: Any, first: Any, row: Any, n_units: Any, out: Any, at: Any) -> Any:
     """Numbers of ``n_units`` bits each, at most 16, for 32 chains: the bits of as many rows, of ``row`` half
-    words of 32 chains, from ``first`` on.
+    words of 32 chains, from the half word ``first`` on.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         arrays = Arrays(context, builder, signature, args)
 
         def step(k: Any, running: Sequence[Any]) -> list[Any]:
-            word = arrays.load(0, arrays.index(args[1], builder.mul(k, args[2])), INT32, align=4)
+            place = arrays.index(args[1], builder.mul(k, args[2]))
+            word = arrays.load(0, place, INT32, align=4, unit=INT32)
             weight = builder.shl(ir.Constant(INT16, 1), builder.trunc(k, INT16))
             mask = builder.bitcast(word, ir.VectorType(INT1, STATES))
             more = builder.select(mask, spread(builder, SUMS, weight), ir.Constant(SUMS, None))
@@ -238,7 +240,7 @@ def _collect(typingctx: Any, bits: Any, first: Any, row: Any, n_units: Any, out:
     return types.void(bits, n, n, n, out, n), code
 
 
-@kernel
+@inlined
 def encode(bits: Any, n_parts: int, codes: Any, packed: Any, n_used: int, column: Any) -> int:
     """Codes and packed states of a layer from its bits; returned is how many units of the first ``n_used``
     chains change. ``column`` has room for 128 numbers.
@@ -246,7 +248,7 @@ def encode(bits: Any, n_parts: int, codes: Any, packed: Any, n_used: int, column
     n_chains, n_words = packed.shape
     n_in_part = codes.shape[0] // n_parts
     n_half = n_chains // STATES
-    flat, flat_codes = bits.view(np.uint32).reshape(2 * bits.size), codes.reshape(codes.size)
+    flat, flat_codes = bits.reshape(bits.size), codes.reshape(codes.size)
     for position in range(codes.shape[0]):
         first = GROUP * (position % n_in_part * n_parts + position // n_in_part)
         for half in range(n_half):
@@ -270,7 +272,7 @@ def encode(bits: Any, n_parts: int, codes: Any, packed: Any, n_used: int, column
 # --- draws -------------------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def fill_counters(counters: Any, seed: Any, first: int, sweep: int) -> None:
     """What the first two rounds of Philox make of the chains from ``first`` on, even ones before odd ones in
     each 16: the product of the second round.
@@ -282,7 +284,7 @@ def fill_counters(counters: Any, seed: Any, first: int, sweep: int) -> None:
         counters[i] = np.uint64(MULTIPLIER_0) * np.uint64(np.uint32(chain) ^ constant)
 
 
-@kernel
+@inlined
 def advance(j: int, sweep: int, stream: int, seed: Any) -> Any:
     """What the first three rounds make of the counter's words that are the same for all chains, and the keys
     of the others.
@@ -309,7 +311,7 @@ def advance(j: int, sweep: int, stream: int, seed: Any) -> Any:
     return x1, x2, x3, x4, a0, a1, b0, b1, c0, c1, d0, d1, e0, e1, f0, f1, g0, g1
 
 
-@kernel
+@inlined
 def _is_high(x: Any, word: Any) -> Any:
     """Whether a unit with log-odds ``x`` is high: the draw of `sampling`, with fused multiply-adds."""
     t = min(abs(x) * _LOG2_E, np.float32(125.0))
@@ -326,7 +328,7 @@ def _is_high(x: Any, word: Any) -> Any:
     return _multiply_add(u, e, u) < (_ONE if x >= np.float32(0.0) else e)
 
 
-@kernel
+@inlined
 def draw_layer(
     target: Any, n_parts: int, codes: Any, packed: Any, counters: Any, room: Any, address: Any, bits: Any
 ) -> int:
@@ -344,11 +346,10 @@ def draw_layer(
     n_units, n_sources = weights.shape
     n_in_part, q = n_positions // n_parts, (n_units + 3) // 4
     flat_codes, flat_weights = codes.reshape(codes.size), weights.reshape(weights.size)
-    flat_packed, n_words = packed.reshape(packed.size).view(np.uint16), packed.shape[1]
-    half_words, half_doubt = bits.reshape(bits.size).view(np.uint16), doubt.view(np.uint16)
+    flat_packed, n_words, flat_bits = packed.reshape(packed.size), packed.shape[1], bits.reshape(bits.size)
     n_row, total = row // 64, 0
     for j in range(q):
-        scalars, high = advance(j, sweep, stream, seed), half_words[j * (row // 16) :]
+        scalars = advance(j, sweep, stream, seed)
         for begin in range(0, row, SPAN):
             end = min(begin + SPAN, row)
             for part in range(n_parts):
@@ -364,7 +365,7 @@ def draw_layer(
                     )
             for i in range(begin, end, 16):
                 _draw_16(
-                    counters, sums, numbers, words, high, half_doubt, i, row, n_parts, 16 * j, q, scalars
+                    counters, sums, numbers, words, flat_bits, doubt, i, row, n_parts, 16 * j, j, q, scalars
                 )
         n = 0
         for k in range(min(4, (n_units - j + q - 1) // q)):
@@ -404,7 +405,7 @@ def run_block(
     states, codes and bits. ``held`` are bits of visible units that stay, and their values; no rows if there
     are none. ``address`` is the seed, the first chain, the first sweep and the number of chains that count.
     ``counts`` take the changes of visible and hidden units, and how many were undecided. Both layers go
-    through the same calls, each of which is compiled into its place once.
+    through the same calls, which are written out and compiled here once.
     """
     packed, codes, bits = states
     counters, column = room[4], room[5]
@@ -437,6 +438,6 @@ def add_sums(packed: Any, terms: Any, factor: float, constant: float, out: Any) 
     """Add ``factor`` times the sum of the ``terms`` of high units, and ``constant``, for every chain. The
     sums are float32, in the fixed order.
     """
-    flat, n_words = packed.reshape(packed.size).view(np.uint16), packed.shape[1]
+    flat, n_words = packed.reshape(packed.size), packed.shape[1]
     for i in range(out.size):
         out[i] += factor * np.float64(_sum_high(terms, 0, flat, i * n_words, n_words)) + constant

@@ -41,6 +41,14 @@ def part(function: Function) -> Function:
     return _compile(function, {**_OPTIONS, "no_cpython_wrapper": True})
 
 
+def inlined(function: Function) -> Function:
+    """Compile ``function`` as `kernel` does, and write it out in the kernels of its own file that call it.
+
+    Those that call it in one place then compile it once, not on its own and within themselves.
+    """
+    return _compile(function, {**_OPTIONS, "inline": "always"})
+
+
 def _compile(function: Function, options: dict[str, Any]) -> Function:
     try:
         compiled: Function = njit(cache=True, **options)(function)
@@ -86,8 +94,10 @@ class _Counter:
 
 
 def _count_callees(dispatcher: Any) -> int:
-    """How many functions are compiled with a kernel: it, and those it calls that are not there yet."""
-    found = {dispatcher.py_func.__name__}
+    """How many functions are compiled with a kernel: it, and those it calls that are not there yet. Those
+    that are written out in the kernel count with it.
+    """
+    found, n_inlined = {dispatcher.py_func.__name__}, 0
     waiting = [dispatcher]
     while waiting:
         function = waiting.pop().py_func
@@ -96,7 +106,8 @@ def _count_callees(dispatcher: Any) -> int:
             if isinstance(value, Dispatcher) and name not in found and not value.overloads:
                 found.add(name)
                 waiting.append(value)
-    return len(found)
+                n_inlined += value.targetoptions.get("inline") == "always"
+    return len(found) - n_inlined
 
 
 event.Listener.register(_Counter)  # a subclass would have an untyped base

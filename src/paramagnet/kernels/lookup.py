@@ -311,12 +311,12 @@ def multiply_codes(
 
 @intrinsic
 def _fill_words(
-    typingctx: Any, states: Any, at: Any, stride: Any, middle: Any, words: Any, to: Any, step: Any
+    typingctx: Any, states: Any, at: Any, stride: Any, middle: Any, codes: Any, to: Any, step: Any
 ) -> Any:
     """Codes of `WIDTH` units in sixteen chains, four groups: a word of 64 bits for each unit.
 
     The states of the first chain begin at the flat index ``at``, those of the next one ``stride`` later; the
-    words are written from the flat index ``to`` on, ``step`` apart.
+    words are written from the word ``to`` of the codes on, ``step`` words apart.
     """
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -340,14 +340,16 @@ def _fill_words(
             spread = builder.or_(spread, builder.shl(part, same(wide, (16 - GROUP) * group)))
         spread = builder.mul(spread, same(wide, _STRIDE))
         offset = args[5]
+        start = _pointer(context, builder, signature, args, 4, ir.Constant(_INT64, 0))
+        words = builder.bitcast(start, _INT64.as_pointer())  # a view would be compiled for longer
         for unit in range(WIDTH):
             word = builder.extract_element(spread, ir.Constant(_INT32, unit))
-            builder.store(word, _pointer(context, builder, signature, args, 4, offset), align=8)
+            builder.store(word, builder.gep(words, [offset]), align=8)
             offset = builder.add(offset, args[6])
         return context.get_dummy_value()
 
     count = types.int64
-    return types.void(states, count, count, types.float32, words, count, count), code
+    return types.void(states, count, count, types.float32, codes, count, count), code
 
 
 @kernel
@@ -356,14 +358,13 @@ def fill_codes_across(states: Any, first: int, last: int, middle: Any, codes: An
     a group is four chains. Four codes at a time are one word of 64 bits.
     """
     n_chains, n_units = states.shape
-    words = codes.view(np.uint64)
-    n_words, n_whole = words.shape[1], n_chains // (GROUP * _CODES_IN_WORD)
-    flat_states, flat_words = states.reshape(states.size), words.reshape(words.size)
+    n_words, n_whole = codes.shape[1] // _CODES_IN_WORD, n_chains // (GROUP * _CODES_IN_WORD)
+    flat_states, flat_codes = states.reshape(states.size), codes.reshape(codes.size)
     end = first + (last - first) // WIDTH * WIDTH  # of the units that are taken `WIDTH` at a time
     for w in range(n_whole):
         at = w * GROUP * _CODES_IN_WORD * n_units
         for j in range(first, end, WIDTH):
-            _fill_words(flat_states, at + j, n_units, middle, flat_words, j * n_words + w, n_words)
+            _fill_words(flat_states, at + j, n_units, middle, flat_codes, j * n_words + w, n_words)
     for j in range(first, last):
         begin = n_whole * _CODES_IN_WORD if j < end else 0
         for g in range(begin, -(-n_chains // GROUP)):

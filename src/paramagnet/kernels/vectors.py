@@ -55,18 +55,22 @@ class Arrays:
             total = self.builder.add(total, ir.Constant(INT64, term) if isinstance(term, int) else term)
         return total
 
-    def pointer(self, number: int, offset: Any, kind: Any) -> Any:
-        """Where a value of this kind lies in an array."""
+    def pointer(self, number: int, offset: Any, kind: Any, unit: Any = None) -> Any:
+        """Where a value of this kind lies in an array, whose memory is counted in units of a type of its own
+        if one is given: a view of another type, made in Python or in a kernel, would have to be compiled.
+        """
         data = self.context.make_array(self.kinds[number])(self.context, self.builder, self.args[number]).data
+        if unit is not None:
+            data = self.builder.bitcast(data, unit.as_pointer())
         return self.builder.bitcast(self.builder.gep(data, [offset]), kind.as_pointer())
 
-    def load(self, number: int, offset: Any, kind: Any, align: int = 2) -> Any:
+    def load(self, number: int, offset: Any, kind: Any, align: int = 2, unit: Any = None) -> Any:
         """A value of this kind from an array."""
-        return self.builder.load(self.pointer(number, offset, kind), align=align)
+        return self.builder.load(self.pointer(number, offset, kind, unit), align=align)
 
-    def store(self, value: Any, number: int, offset: Any, align: int = 2) -> None:
+    def store(self, value: Any, number: int, offset: Any, align: int = 2, unit: Any = None) -> None:
         """Write a value into an array."""
-        self.builder.store(value, self.pointer(number, offset, value.type), align=align)
+        self.builder.store(value, self.pointer(number, offset, value.type, unit), align=align)
 
     def loop(self, count: Any, begin: Sequence[Any], step: Any) -> Any:
         """The values that ``step(k, values)`` has made of ``begin`` after ``k = 0, ..., count - 1``."""
