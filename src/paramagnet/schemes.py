@@ -10,10 +10,8 @@ file; a class outside the package is named by its import path, ``"package.module
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -30,7 +28,6 @@ from paramagnet.theory.status import judge
 from paramagnet.units import FloatArray, Unit
 
 _N_ROUNDS = 10  # rounds of Lloyd's method for groups of points
-_PACKAGE = str(Path(__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -156,7 +153,7 @@ class LayerCorrelation(Scale):
                 f"{b.largest:g}. Standardize the data, or leave `scale_from` out."
             )
         maximum = find_beta_max(m / n, visible=layers.visible, hidden=layers.hidden, b=b, c=c)
-        judge(maximum, stacklevel=_caller_level())
+        judge(maximum)
         return float(maximum.beta / np.sqrt(n + m))
 
 
@@ -337,14 +334,6 @@ def _group_means(points: FloatArray, n_groups: int, rng: np.random.Generator) ->
         filled = sizes > 0
         centres[filled] = sums[filled] / sizes[filled, None]
     return centres
-
-
-def _caller_level() -> int:
-    """The number of frames between a function called here and the code that called the package."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 SCHEMES: Registry[Scheme] = Registry({}, base=f"{__name__}:Scheme")

@@ -14,8 +14,8 @@ import paramagnet
 
 ROOT = Path(paramagnet.__file__).parent
 LEAVES = {
-    "_arrays", "_checks", "_extras", "_files", "_lazy", "_log_weights", "_parallel", "_progress", "_recycled",
-    "_registry", "_version",
+    "_arrays", "_callers", "_checks", "_extras", "_files", "_lazy", "_log_weights", "_parallel", "_progress",
+    "_recycled", "_registry", "_version",
 }  # fmt: skip
 CORE = {"units", "rbm", "layout", "estimates"}
 SUMS = CORE | {"kernels", "exact"}
@@ -26,6 +26,7 @@ PRODUCT = (
 MAY_IMPORT = {
     "_arrays": set(),
     "_checks": set(),
+    "_callers": set(),
     "_extras": set(),
     "_version": set(),
     "_files": set(),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from paramagnet._callers import caller_level
 from paramagnet.learning.optimizers import Optimizer
 from paramagnet.learning.schedule import describe_rate, is_named
 from paramagnet.sampling.devices import KERNELS
@@ -67,7 +68,7 @@ def check_same_run(
             f"{sums[1]}). It goes on with the same distribution of chains, but not bit for bit as it "
             "would have.",
             OrderOfSumsWarning,
-            stacklevel=4,
+            stacklevel=caller_level(),
         )
     earlier["sums"] = now.get("sums", "")
     before, rate, after = _describe_around_rate(optimizer)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from paramagnet._callers import caller_level
 from paramagnet.theory.biases import Biases
 from paramagnet.units import Unit
 
@@ -95,7 +96,7 @@ _OBJECTIONS: dict[str, tuple[type[Warning] | None, str]] = {
 _REMEDY = " Choose biases nearer to zero, layers of more equal size, or a scale of your own."
 
 
-def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
+def judge(result: LayerCorrelationMaximum) -> None:
     """Raise or warn according to the status of a result; the message names the first machine concerned."""
     status = np.ravel(np.asarray(result.status, dtype=object))
     if {"maximum", "transition", "edge (continuous)"}.issuperset(status):
@@ -117,4 +118,4 @@ def judge(result: LayerCorrelationMaximum, *, stacklevel: int = 3) -> None:
         if category is None:
             remedy = " Give one of the layers spin or bit units." if name == "edge" else _REMEDY
             raise NoMaximumError(message + remedy, result)
-        warnings.warn(message, category, stacklevel=stacklevel)
+        warnings.warn(message, category, stacklevel=caller_level())
