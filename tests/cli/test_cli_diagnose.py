@@ -54,7 +54,7 @@ def test_text(folder):
     text = run("idle.safetensors", "points.npy", *SHORT, "--validation", "points.npy").stdout
     assert "log-likelihood, held out" in text
     assert "\n3 of 6 hidden units are idle (nearly constant on the data, " in text
-    assert "\nRemedy: train with centred=True, " in text
+    assert "\nRemedy: train with `--centred`, " in text
     assert all(len(line) <= 80 for line in wrap(text, 80).splitlines())
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from paramagnet.cli import app, console
 from paramagnet.cli.console import say, wrap
 from paramagnet.cli.flags import _PYTHON, name_flags
-from paramagnet.learning import ending
+from paramagnet.learning import ending, verdict
 from terminals import on_terminal
 
 LONG = (
@@ -157,7 +157,7 @@ def test_tables_on_80_columns_lose_no_number(tmp_path):
 
 def test_notes_of_training_speak_of_flags():
     """The texts that are replaced are those of the library, and nothing of Python is left."""
-    source = inspect.getsource(ending)
+    source = inspect.getsource(ending) + re.sub(r'"\n\s+"', "", inspect.getsource(verdict))
     assert all(words in source for words in _PYTHON)
     note = (
         "but had -1.00 at update 3; `TrainResult.best` is that one. A falling learning rate "
@@ -166,6 +166,14 @@ def test_notes_of_training_speak_of_flags():
     assert name_flags(note, {}) == (
         "but had -1.00 at update 3. A falling learning rate (`--schedule linear`), or `--early-stopping 5` "
         "avoid this."
+    )
+    mirrored = "train with centred=True, or start from `initialize(visible_bias='data', data=...)`"
+    assert name_flags(mirrored, {}) == "train with `--centred`, or start from `--visible-bias data`"
+    means = "train longer, start from visible_bias='data', or give the chains of training more sweeps"
+    assert name_flags(means, {}).startswith("train longer, start from `--visible-bias data`, or give")
+    slow = "sample with `sample(method='tempering')`, train with `Tempering` or more sweeps"
+    assert name_flags(slow, {}) == (
+        "sample with `paramagnet sample --method tempering`, train with `--gradient tempering` or more sweeps"
     )
 
 

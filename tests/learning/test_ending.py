@@ -23,7 +23,7 @@ from paramagnet import (
     train,
     training_steps,
 )
-from paramagnet.learning import ending, watch
+from paramagnet.learning import diagnosing, ending, verdict, watch
 
 RNG = np.random.default_rng(3)
 PATTERN = RNG.choice([-1.0, 1.0], size=12)
@@ -33,6 +33,8 @@ TWO_MODES = (
 BIASED = np.where(RNG.random((60, 12)) < 0.9, 1.0, -1.0)
 FALL = [(CD(1, n_threads=1), 0.3), (Exact(), 0.5)]  # at these rates
 GRADIENTS = [CD(1, n_threads=1), Exact()]
+CENTRED = "train with centred=True"
+FROM_MEANS = "start from `initialize(visible_bias='data', data=...)`"
 BELOW, FALLEN = "it has learned less than the means", "nats per training point, but had"
 
 
@@ -249,3 +251,45 @@ def test_nobody_is_told_to_start_as_they_did(gradient):
         assert says(result, BELOW)
         assert says(result, "start with `visible_bias='data'`") is advised
         assert says(result, "more sweeps per update") is not gradient.exact
+
+
+@pytest.mark.parametrize("gradient", [PCD(20, 1, 5, n_threads=1), Exact()])
+@pytest.mark.parametrize("start", ["layer-correlation", "data", "centred"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_symptoms_name_no_remedy_that_was_taken(gradient, start, centred, monkeypatch):
+    every = [
+        *verdict.judge_idle(np.ones(4, bool)),
+        verdict.Finding("mirrored", "Some", f"{CENTRED}, or {FROM_MEANS}"),
+        verdict.Finding("means", "Others", "train longer, start from visible_bias='data', or give more"),
+    ]
+    monkeypatch.setattr(diagnosing, "quick_diagnosis", lambda *arguments: tuple(every))
+    biases = {} if start == "layer-correlation" else {"visible_bias": "data", "data": BIASED}
+    rbm = machine(**biases, scheme="centred" if start == "centred" else "layer-correlation")
+    options = {"epochs": 220, "batch_size": None, "evaluate": (), "guard": False, "centred": centred}
+    result, _ = run(BIASED, SGD(1e-12), gradient, start=rbm, **options)
+    idle, mirrored, means = result.notes[-3:]
+    assert ("train with centred=True, for longer or" in idle) is not centred
+    assert ("train for longer or at a higher rate" in idle) is centred
+    assert ("centred=True" in mirrored) is not centred
+    for note in (mirrored, means):
+        assert ("visible_bias='data'" in note) is not bool(biases)
+
+
+def test_remedies_that_are_left():
+    for done, left in (
+        ((False, False), f"{CENTRED}, or {FROM_MEANS}"),
+        ((True, False), FROM_MEANS),
+        ((False, True), CENTRED),
+        ((True, True), "give the chains of training more sweeps per update"),
+    ):
+        finding = verdict.Finding("mirrored", "Some", f"{CENTRED}, or {FROM_MEANS}")
+        found = verdict.leave_out_done(finding, centred=done[0], from_means=done[1])
+        assert (found.name, found.message, found.remedy) == ("mirrored", "Some", left)
+
+
+def test_a_falling_rate_is_not_advised_where_it_falls():
+    for optimizer, advised in ((Adam(0.5), True), (Adam("linear(0.5, end=0.4999)"), False)):
+        result, _ = run(TWO_MODES, optimizer, GRADIENTS[0])
+        assert says(result, FALLEN)
+        assert says(result, "A falling learning rate (`Adam('linear')`)") is advised
+        assert says(result, "A smaller learning rate") is not advised

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import math
 from dataclasses import replace
@@ -112,6 +113,40 @@ def test_a_resumed_run_repeats_all_decisions(tmp_path):
         assert again.state.checks == whole.state.checks
         assert again.state.rate_factor == whole.state.rate_factor
         assert np.array_equal(again.best.weights, whole.best.weights)
+
+
+def test_warnings_name_the_line_of_the_caller(tmp_path):
+    """Not one of the package, whether the run is new, goes on, or is asked for step by step."""
+    path = tmp_path / "run.checkpoint"
+
+    def halt(state):
+        if state.update == 10:
+            raise StopIteration
+
+    with pytest.warns(TrainingWarning) as warned:
+        train(machine(), DATA, epochs=50, **TOO_FAST)
+    with pytest.warns(TrainingWarning) as stepwise:
+        collections.deque(training_steps(machine(), DATA, epochs=50, **TOO_FAST), maxlen=0)
+    train(
+        machine(), DATA, epochs=50, callback=halt, checkpoint=path, **{**TOO_FAST, "guard": Guard(every=20)}
+    )
+    with pytest.warns(TrainingWarning) as later:
+        train(load_checkpoint(path), DATA, epochs=50, **{**TOO_FAST, "guard": None})
+    assert {one.filename for one in (*warned, *stepwise, *later)} == {__file__}
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+@pytest.mark.parametrize("gradient", [CHAINS, Tempering(10, n_relax=8), CD(1, n_threads=1), Exact()])
+def test_words_of_a_failure_are_those_of_the_gradient(gradient):
+    """Only chains that last can fall behind and start anew; exact gradients have no sweeps."""
+    options = {**TOO_FAST, "gradient": gradient, "optimizer": SGD(1e-3), "weight_decay": 2.5e3}
+    note = train(machine(), DATA, epochs=9, **options).notes[0]
+    lasting = gradient in (CHAINS, Tempering(10, n_relax=8))
+    assert note.startswith("Training failed at update ")
+    assert ("because the chains no longer followed" in note) is lasting
+    assert ("its chains start anew" in note) is lasting
+    assert ("half of them from the data" in note) is (gradient is CHAINS)
+    assert ("or more sweeps before each update" in note) is not gradient.exact
 
 
 def test_the_guard_changes_nothing_while_all_is_well():

@@ -119,6 +119,7 @@ def _read(data: Path, machine: Path, rbm: RBM, header: bool | None) -> tuple[Flo
 
 def _print(found: Diagnosis) -> None:
     from paramagnet.cli.console import say
+    from paramagnet.cli.flags import name_flags
 
     rows = found.lines()
     width = max(len(name) for name, _ in rows)
@@ -128,4 +129,4 @@ def _print(found: Diagnosis) -> None:
         typer.echo("\nNothing is wrong.")
     for finding in found.findings:
         say(f"\n{finding.message}.")
-        say(f"Remedy: {finding.remedy}.")
+        say(f"Remedy: {name_flags(finding.remedy, {})}.")

@@ -26,11 +26,17 @@ _OPTIONS = {
     "most_categories": "categories",
     "rng": "seed",
     "unknown": "unknown_letters",
+    "patience": "early_stopping",
     "b": "visible_bias",
     "c": "hidden_bias",
 }
-# Words of notes at the end of training that only Python has, and what a command has in their place.
+# Words of notes and remedies that only Python has, and what a command has in their place.
 _PYTHON = {
+    "with centred=True": "with `--centred`",
+    "start from `initialize(visible_bias='data', data=...)`": "start from `--visible-bias data`",
+    "start from visible_bias='data'": "start from `--visible-bias data`",
+    "`sample(method='tempering')`": "`paramagnet sample --method tempering`",
+    "train with `Tempering`": "train with `--gradient tempering`",
     "; `TrainResult.best` is that one": "",
     "`Adam('linear')`": "`--schedule linear`",
     "`early_stopping=EarlyStopping()`": "`--early-stopping 5`",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paramagnet._callers import caller_level
 from paramagnet.exact.cost import estimate_seconds, sizes_of
 from paramagnet.exact.sums import log_partition
 from paramagnet.learning.early_stopping import paired_gain
@@ -76,7 +77,7 @@ def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tu
             sound = max(
                 (one for one in state.checks[:index] if not one.failed), key=lambda one: one.log_likelihood
             )
-            notes.append(describe_failure(check, sound.log_likelihood, sound.update))
+            notes.append(describe_failure(check, sound.log_likelihood, sound.update, loop.gradient))
     told = len(notes)
     kept = best_of(state) if loop.stopping is not None else None
     epoch = state.epoch if kept is None else kept.epoch  # of the machine that is returned
@@ -111,11 +112,11 @@ def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tu
         text = _fallen(loop, run, state, now, measured, level)
         notes += [text] if text else []
     failures = failures if guard is None else len(notes)
-    notes += _symptoms(loop, state, kept)
+    notes += _symptoms(loop, state, kept, start)
     for index, text in enumerate(notes[told:], start=told):
         logger.warning(text)
         if loud and index < failures:
-            warnings.warn(text, TrainingWarning, stacklevel=3)
+            warnings.warn(text, TrainingWarning, stacklevel=caller_level())
     return tuple(notes)
 
 
@@ -188,9 +189,12 @@ def _starts_from_means(loop: Loop, start: RBM | None) -> bool:
     return max(plain, centred) > 0.5 * (lowest + level)
 
 
-def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
-    """What `quick_diagnosis` finds about the machine that is returned, and about the chains of the run."""
+def _symptoms(loop: Loop, state: TrainState, kept: Kept | None, start: RBM | None) -> list[str]:
+    """What `quick_diagnosis` finds about the machine that is returned, and about the chains of the run, with
+    remedies that the run has not taken already; a run that goes on does not know its ``start``.
+    """
     from paramagnet.learning.diagnosing import FEWEST_CHAINS, quick_diagnosis
+    from paramagnet.learning.verdict import leave_out_done
 
     if state.update < FEWEST_UPDATES or loop.layout.hidden.width > 1:  # it does not know hidden labels
         return []
@@ -202,7 +206,9 @@ def _symptoms(loop: Loop, state: TrainState, kept: Kept | None) -> list[str]:
     if kept is None and isinstance(chains, Chains) and len(chains.visible) >= FEWEST_CHAINS:
         states = chains.visible.astype(np.float64)
     rbm = state.rbm if kept is None else state.layout.machine(kept.parameters)
-    return [f"{finding}." for finding in quick_diagnosis(rbm, points, states)]
+    done = {"centred": loop.centre is not None}
+    done["from_means"] = start is not None and _starts_from_means(loop, start)
+    return [f"{leave_out_done(finding, **done)}." for finding in quick_diagnosis(rbm, points, states)]
 
 
 def _typical_points(loop: Loop) -> FloatArray:
@@ -252,7 +258,8 @@ def _fallen(
     if loss <= ERRORS * error or loss <= SHARE * max(0.0, best.value - level):
         return ""
     kind = "held-out point" if held_out else "training point"
-    remedies = ["a falling learning rate (`Adam('linear')`)"]
+    falls = getattr(loop.optimizer.learning_rate, "kind", "constant") != "constant"  # of a `Schedule`
+    remedies = ["a smaller learning rate" if falls else "a falling learning rate (`Adam('linear')`)"]
     remedies += [] if loop.gradient.exact else ["more sweeps per update"]
     remedies += ["`early_stopping=EarlyStopping()`"] if held_out else []
     remedy = " or ".join(remedies)

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paramagnet._arrays import shown
+from paramagnet._callers import caller_level
 from paramagnet._checks import MOST_CHAINS, MOST_SWEEPS, as_count, as_positive, as_real
 from paramagnet.estimates import Estimate
 from paramagnet.layout import Layout
@@ -106,11 +107,14 @@ def as_guard(guard: Any, gradient: Gradient, earlier: TrainState | None) -> Guar
         return None if kept is None else Guard(**kept)
     if guard is not None and not isinstance(guard, (bool, np.bool_)):
         raise ValueError(f"`guard` must be True, False, None or a `Guard`, got {shown(guard)}.")
-    if guard is None:
-        particles = gradient.particles()
-        restarts = particles is not None and particles.n_chains is None
-        return None if gradient.exact or restarts else Guard()
-    return Guard() if guard else None
+    return Guard() if (has_lasting_chains(gradient) if guard is None else guard) else None
+
+
+def has_lasting_chains(gradient: Gradient) -> bool:
+    """Whether a gradient is sampled by chains that go on from one update to the next."""
+    particles = gradient.particles()
+    restarts = particles is not None and particles.n_chains is None
+    return not (gradient.exact or restarts)
 
 
 def is_off(guard: Any, gradient: Gradient, earlier: TrainState | None) -> bool:
@@ -200,9 +204,9 @@ class GuardedRun:
         if not failed:
             return replace(state, watch=watch)
         assert watch.sound is not None
-        text = describe_failure(check, watch.sound.value, watch.sound.update)
+        text = describe_failure(check, watch.sound.value, watch.sound.update, self.gradient)
         logger.warning(text)
-        warnings.warn(text, TrainingWarning, stacklevel=2)
+        warnings.warn(text, TrainingWarning, stacklevel=caller_level())
         parameters = in_memory(watch.sound.parameters)
         kept = self.restarted(state, parameters)
         return replace(state, parameters=parameters, gradient_state=kept, watch=watch)
@@ -259,12 +263,19 @@ class GuardedRun:
         )
 
 
-def describe_failure(check: Check, before: float, update: int) -> str:
+def describe_failure(check: Check, before: float, update: int, gradient: Gradient) -> str:
     """A failure in words; ``before`` is the log-likelihood of the best machine, that of ``update``."""
+    lasting = has_lasting_chains(gradient)
+    because = ", because the chains no longer followed the machine" if lasting else ""
+    anew = ", and its chains start anew" if lasting else ""
+    if lasting and gradient.particles() is not None:
+        anew += ", half of them from the data"
+    remedy = "A smaller or falling learning rate" + (
+        "" if gradient.exact else ", or more sweeps before each update,"
+    )
     return (
         f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
-        f"per point, after {before:.2f} at update {update}, because the chains no longer followed "
-        f"the machine. The run goes on from that machine with {check.rate_factor:g} of its learning rate, "
-        "and its chains start anew, half of them from the data. A smaller or falling learning rate, or more "
-        "sweeps before each update, avoid this; `guard=False` turns the check off."
+        f"per point, after {before:.2f} at update {update}{because}. The run goes on from that machine with "
+        f"{check.rate_factor:g} of its learning rate{anew}. {remedy} avoids this; `guard=False` turns the "
+        "check off."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,22 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.message}: {self.remedy}"
+
+
+def leave_out_done(finding: Finding, *, centred: bool, from_means: bool) -> Finding:
+    """The finding without the remedies that a run took already: centred learning, and visible biases from the
+    data at its start.
+    """
+    remedy = finding.remedy
+    if finding.name == "idle" and centred:
+        remedy = remedy.replace("with centred=True, ", "")
+    elif finding.name == "means" and from_means:
+        remedy = remedy.replace(" start from visible_bias='data',", "")
+    elif finding.name == "mirrored" and (centred or from_means):
+        left = [] if centred else ["train with centred=True"]
+        left += [] if from_means else ["start from `initialize(visible_bias='data', data=...)`"]
+        remedy = ", or ".join(left or ["give the chains of training more sweeps per update"])
+    return replace(finding, remedy=remedy)
 
 
 def idle_units(activity: HiddenActivity) -> npt.NDArray[np.bool_]:
