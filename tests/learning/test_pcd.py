@@ -221,6 +221,15 @@ def test_divergence_is_said_in_words():
         train(draw_machine(), draw_data(), epochs=3, optimizer=SGD(1e40), gradient=SMALL, rng=0)
 
 
+def test_a_measurement_of_parameters_that_are_too_large_is_a_divergence():
+    """Finite ones, which sampled updates go on with, and exact sums refuse; the last state is kept."""
+    points = np.where(np.random.default_rng(0).random((60, 10)) < 0.7, 1.0, -1.0)
+    options = {"epochs": 3, "batch_size": 20, "rng": 0, "gradient": PCD(20, 1, 5), "weight_decay": 1e6}
+    with pytest.raises(DivergenceError, match=r"diverged in epoch 3\. .* at most 1e\+12 for exact") as caught:
+        train(initialize(10, 5, rng=0), points, evaluate=[3], **options)
+    assert caught.value.state.update == 8
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -16,6 +16,7 @@ from paramagnet._checks import as_callable, as_count, as_flag, as_generator, as_
 from paramagnet._progress import Progress
 from paramagnet.exact.cost import check_cost, sizes_of
 from paramagnet.exact.registered_sums import AnySum, exact_sum, register_sum
+from paramagnet.kernels.precision import InexactSumError
 from paramagnet.rbm import RBM, Rng, as_rbm
 from paramagnet.units import FloatArray
 
@@ -165,7 +166,7 @@ def refuse_large(rbm: RBM) -> None:
     arrays = rbm.weights, rbm.visible_bias, rbm.hidden_bias, *further
     largest = max(float(np.abs(a).max()) for a in arrays)
     if largest > LARGEST_TERM:
-        raise ValueError(
+        raise InexactSumError(
             f"`rbm` must have parameters of at most {LARGEST_TERM:g} for exact sums, got {largest:g}. Was it "
             "trained with too large a learning rate?"
         )
