@@ -474,12 +474,35 @@ def test_a_budget_in_seconds_and_early_stopping(folder):
     run(*words, "--seconds", 0.2)
     state = load_checkpoint("model.checkpoint.safetensors")
     assert state.watch.epochs == state.epoch
-    with pytest.raises(ValueError, match="`--validation` must be given"):
+    with pytest.raises(
+        ValueError, match=r"`--early-stopping` must have held-out .* give `--held-out 0\.2` or"
+    ):
         run(*BASIC, "--force", "--early-stopping", 2)
+    with pytest.raises(ValueError, match="`--early-stopping` must be a positive integer, got 0"):
+        run(*BASIC, "--force", "--early-stopping", 0, "--validation", "held_out.npy")
     run(*BASIC, "--force", "--early-stopping", 2, "--validation", "held_out.npy")
     assert "early_stopping" in load_checkpoint("model.checkpoint.safetensors").settings
-    with pytest.raises(ValueError, match="`--schedule` must be"):
-        run(*BASIC, "--force", "--schedule", "fast")
+    for schedule, words in (
+        ("fast", "must be the name of a schedule, one of"),
+        ("step", "must have factor and n_updates in its brackets"),
+        ("linear(0.01)", r"must start at `--learning-rate` 0\.02, got 'linear\(0\.01\)'"),
+    ):
+        with pytest.raises(ValueError, match=f"`--schedule` {words}"):
+            run(*BASIC, "--force", "--learning-rate", 0.02, "--schedule", schedule)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([0.0] * 40, "must hold at least one positive number, got zeros only"),
+        ([1.0] * 39 + [-1.0], "must be zero or positive, got -1"),
+        ([1.0] * 39, "must hold one number for each of the 40 points"),
+    ],
+)
+def test_bad_files_of_weights(folder, weights, words):
+    np.save("weights.npy", weights)
+    with pytest.raises(ValueError, match=words):
+        run(*BASIC, "--force", "--sample-weight", "weights.npy")
 
 
 def test_nobody_ends_below_independent_units_unaware(folder):

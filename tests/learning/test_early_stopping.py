@@ -204,7 +204,18 @@ def test_schedules_by_name(text, expected):
         ("linear(x)", "must have numbers in its brackets"),
         ("linear(0.1, factor=0.5)", "must have only rate, end, n_updates in its brackets"),
         ("linear(0.1, 0.2)", "must have numbers in its brackets|must have only"),
-        ("step(0.1)", "`factor` must be given"),
+        (
+            "step(0.1)",
+            "must have factor and n_updates in its brackets, as in 'step.factor=0.5, n_updates=1000",
+        ),
+        ("step(0.1, factor=0.5)", "must have factor and n_updates in its brackets"),
+        (
+            "linear(rate=0.1, rate=0.2)",
+            "must have rate only once in its brackets, got 'linear.rate=0.1, rate=0.2",
+        ),
+        ("linear(0.1, rate=0.2)", "must have rate only once"),
+        ("linear(,0.1)", "must have numbers in its brackets"),
+        ("linear(0.1,)", "must have numbers in its brackets"),
     ],
 )
 def test_bad_names_are_refused(text, words):

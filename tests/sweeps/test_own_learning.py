@@ -197,5 +197,24 @@ def test_a_schedule_in_a_specification():
     rate = LearningSpec(0.01, schedule="linear(end=0.001)").make_optimizer().learning_rate
     assert rate == Schedule("linear", 0.01, end=0.001)
     assert LearningSpec(0.01).make_optimizer().learning_rate == 0.01
-    with pytest.raises(ValueError, match="`schedule` must be"):
+    with pytest.raises(ValueError, match="`schedule` must be the name of a schedule"):
         LearningSpec(0.01, schedule="fast")
+    assert LearningSpec(0.01, schedule="linear(0.01)").make_optimizer().learning_rate.rate == 0.01
+    for text in ("linear(0.1)", "constant(rate=0.02)"):
+        with pytest.raises(ValueError, match=r"`schedule` must start at `learning_rate` = 0\.01, got"):
+            LearningSpec(0.01, schedule=text)
+
+
+@pytest.mark.parametrize("text", [EXACT, SAMPLED], ids=["exact", "sampled"])
+def test_a_run_with_a_schedule_is_another_one_and_goes_on(text, tmp_path, monkeypatch):
+    run = first(text.replace("[learning]", '[learning]\nschedule = "cosine"'))
+    assert run.digest != first(text).digest
+    whole = execute(run)
+    assert whole.log_likelihood[-1] != execute(first(text)).log_likelihood[-1]
+    assert "Schedule(kind='cosine'" in train_run(run).settings["optimizer"]
+    monkeypatch.setattr("paramagnet.sweeps.execute.LOOK_SECONDS", 0.0)
+    looks = iter([False] * 5 + [True])
+    monkeypatch.setattr(Stop, "due", lambda self: next(looks, False))
+    with pytest.raises(Stopped):
+        execute(run, states=str(tmp_path))
+    assert outcome([execute(run, states=str(tmp_path))]) == outcome([whole])

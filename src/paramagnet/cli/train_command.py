@@ -315,6 +315,12 @@ def train(
     source = load_training(data, visible, options, held_out, seed)
     points, visible = source.states, source.visible
     measured = source.held_out if validation is None else load_validation(validation, source, options)
+    stopping = None if early_stopping is None else EarlyStopping(early_stopping)
+    if stopping is not None and measured is None:
+        raise ValueError(
+            "`--early-stopping` must have held-out points to judge by; give `--held-out 0.2` or "
+            "`--validation FILE`."
+        )
     given, of_held_out = split_weights(read_weights(sample_weight, header), source)
     of_points = choose_weights(source.states, source.weights, given, reweight, sequences)
     of_measured = read_weights(validation_weight, header)
@@ -353,6 +359,11 @@ def train(
     if schedule is None and optimizer == "adam":
         schedule = kept_schedule(checkpoint if resume else None, chosen.schedule)
     ascent = make_optimizer(optimizer, settings, chosen.rate, momentum, schedule)
+    if learning_rate is not None and getattr(ascent.learning_rate, "rate", learning_rate) != learning_rate:
+        raise ValueError(
+            f"`--schedule` must start at `--learning-rate` {learning_rate:g}, got {schedule!r}. Leave its "
+            "first rate out."
+        )
     of_start = (biases, hidden_bias, scheme, gain)
     if biases is None and (sequences or scheme is None):
         biases = "data" if sequences else chosen.visible_bias
@@ -409,7 +420,7 @@ def train(
                 callback=progress.show,
                 checkpoint=checkpoint,
                 guard=guard,
-                early_stopping=None if early_stopping is None else EarlyStopping(early_stopping),
+                early_stopping=stopping,
             )
             result.rbm.save(out, preparation=source.preparation, notes=source.notes)
     except DivergenceError as error:

@@ -146,10 +146,10 @@ def match_schedule(text: str, argument: str) -> re.Match[str]:
     match = _TEXT.fullmatch(text.strip())
     if match is None or match[1] not in _NUMBERS:
         known = ", ".join(map(repr, _NUMBERS))
+        others = "a number, a `Schedule`, a function, or " if argument == "learning_rate" else ""
         raise ValueError(
-            f"`{argument}` must be a number, a `Schedule`, a function, or the name of a schedule, one of "
-            f"{known}, with numbers in brackets if need be ('linear(0.001)'), got "
-            f"{shown_near(text, _NUMBERS)}."
+            f"`{argument}` must be {others}the name of a schedule, one of {known}, with numbers in brackets "
+            f"if need be ('linear(0.001)'), got {shown_near(text, _NUMBERS)}."
         )
     return match
 
@@ -160,11 +160,13 @@ def read_schedule(text: str, argument: str, rate: float | None = None) -> Schedu
     ``rate`` is the learning rate where the text names none. Errors name ``argument``.
     """
     match = match_schedule(text, argument)
-    given: dict[str, float] = {} if rate is None else {"rate": rate}
-    for index, part in enumerate(filter(None, (match[2] or "").split(","))):
+    given: dict[str, float] = {}
+    for index, part in enumerate(match[2].split(",") if match[2] else []):
         key, equals, value = (word.strip() for word in part.partition("="))
         if not equals and index == 0:
             key, value = "rate", key
+        if key in given:
+            raise ValueError(f"`{argument}` must have {key} only once in its brackets, got {shown(text)}.")
         try:
             given[key] = int(value) if key == "n_updates" else float(value)
         except ValueError:
@@ -172,10 +174,17 @@ def read_schedule(text: str, argument: str, rate: float | None = None) -> Schedu
         if key not in ("rate", *_NUMBERS[match[1]]):
             known = ", ".join(("rate", *_NUMBERS[match[1]]))
             raise ValueError(f"`{argument}` must have only {known} in its brackets, got {shown(text)}.")
+    if rate is not None:
+        given.setdefault("rate", rate)
     if "rate" not in given:
         raise ValueError(
             f"`{argument}` must say the learning rate of the first update, as in '{match[1]}(0.01)', got "
             f"{shown(text)}."
+        )
+    if match[1] == "step" and not {"factor", "n_updates"}.issubset(given):
+        raise ValueError(
+            f"`{argument}` must have factor and n_updates in its brackets, as in 'step(factor=0.5, "
+            f"n_updates=1000)', got {shown(text)}."
         )
     n_updates = given.pop("n_updates", None)
     return Schedule(match[1], **given, n_updates=None if n_updates is None else int(n_updates))

@@ -81,7 +81,12 @@ class LearningSpec:
             raise ValueError("`momentum` is for the optimizer sgd; adam has its own.")
         if not isinstance(self.schedule, str):
             raise ValueError(f"`schedule` must be a text such as 'linear', got {shown(self.schedule)}.")
-        read_schedule(self.schedule, "schedule", self.learning_rate)
+        first = read_schedule(self.schedule, "schedule", self.learning_rate).rate
+        if first != self.learning_rate:
+            raise ValueError(
+                f"`schedule` must start at `learning_rate` = {self.learning_rate:g}, got {self.schedule!r}. "
+                "Leave its first rate out."
+            )
         self._settle_chains()
         for name, value in self.options:
             self._check_option(name, value)
