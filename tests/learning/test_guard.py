@@ -89,7 +89,11 @@ def test_a_failure_is_found_and_named_and_the_run_ends_better():
     assert result.checks == result.state.checks
     assert any("Training failed at update" in note for note in result.notes)
     assert result.state.rate_factor == pytest.approx(0.7 ** len(failed))
-    assert len(result.notes) == len(warned)  # the end may be worse than the best, but not unmentioned
+    assert result.notes == tuple(str(one.message) for one in warned)  # those of the end are warnings, too
+    for check in failed:
+        assert f"after {check.before:.2f} at update {check.back_to}, because" in "".join(result.notes)
+        assert check.back_to in [one.update for one in result.checks if not one.failed]
+    assert all(one.back_to is None and one.before is None for one in result.checks if not one.failed)
     best = log_likelihood(result.best, DATA).value
     assert best >= log_likelihood(result.rbm, DATA).value - 0.3
     assert best > log_likelihood(without.rbm, DATA).value
@@ -113,6 +117,26 @@ def test_a_resumed_run_repeats_all_decisions(tmp_path):
         assert again.state.checks == whole.state.checks
         assert again.state.rate_factor == whole.state.rate_factor
         assert np.array_equal(again.best.weights, whole.best.weights)
+
+
+@pytest.mark.filterwarnings("ignore::paramagnet.TrainingWarning")
+def test_what_a_run_went_back_to_is_kept():
+    """In checkpoints as well; those of before hold the checks alone, of which the best one is named."""
+    state = train(machine(), DATA, epochs=50, **TOO_FAST).state
+    arrays, facts = state.watch.pack()
+    size = state.layout.size
+    assert watch.Watch.unpack(arrays, facts, size).checks == state.checks
+    returns = facts.pop("returns")
+    assert len(returns) == sum(check.failed for check in state.checks) > 0
+    older = watch.Watch.unpack(arrays, facts, size).checks
+    for index, check in enumerate(older):
+        values = [one.log_likelihood for one in older[:index] if not one.failed]
+        assert check.before == (max(values) if check.failed else None)
+    for damaged in (returns[1:], [*returns, returns[0]], [[1]] * len(returns), 5):
+        with pytest.raises((TypeError, ValueError)):  # which `load_checkpoint` reports
+            watch.Watch.unpack(arrays, facts | {"returns": damaged}, size)
+    healthy = train(machine(), DATA, epochs=4, **{**TOO_FAST, "optimizer": Adam(1e-4)}).state
+    assert "returns" not in healthy.watch.pack()[1]  # checkpoints without failures are as they were
 
 
 def test_warnings_name_the_line_of_the_caller(tmp_path):

@@ -71,13 +71,7 @@ def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tu
     run = guard or _unguarded(loop)
     fewest = FEWEST_UPDATES if guard is None else min(FEWEST_UPDATES, guard.every)
     loud = loop.judged and state.update >= fewest
-    notes = []
-    for index, check in enumerate(state.checks):
-        if check.failed:
-            sound = max(
-                (one for one in state.checks[:index] if not one.failed), key=lambda one: one.log_likelihood
-            )
-            notes.append(describe_failure(check, sound.log_likelihood, sound.update, loop.gradient))
+    notes = [describe_failure(check, loop.gradient) for check in state.checks if check.failed]
     told = len(notes)
     kept = best_of(state) if loop.stopping is not None else None
     epoch = state.epoch if kept is None else kept.epoch  # of the machine that is returned

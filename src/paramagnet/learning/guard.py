@@ -199,12 +199,14 @@ class GuardedRun:
             watch = replace(watch, sound=set_aside(now))
         rate_factor = watch.rate_factor * (self.settings.factor if failed else 1.0)
         check = Check(state.update, now.value, now.error, rate_factor, failed)
+        if failed and watch.sound is not None:
+            check = replace(check, back_to=watch.sound.update, before=watch.sound.value)
         watch = replace(watch, rate_factor=rate_factor, checks=(*watch.checks, check))
         watch = replace(watch, guard=asdict(self.settings))
         if not failed:
             return replace(state, watch=watch)
         assert watch.sound is not None
-        text = describe_failure(check, watch.sound.value, watch.sound.update, self.gradient)
+        text = describe_failure(check, self.gradient)
         logger.warning(text)
         warnings.warn(text, TrainingWarning, stacklevel=caller_level())
         parameters = in_memory(watch.sound.parameters)
@@ -263,8 +265,8 @@ class GuardedRun:
         )
 
 
-def describe_failure(check: Check, before: float, update: int, gradient: Gradient) -> str:
-    """A failure in words; ``before`` is the log-likelihood of the best machine, that of ``update``."""
+def describe_failure(check: Check, gradient: Gradient) -> str:
+    """A failure in words."""
     lasting = has_lasting_chains(gradient)
     because = ", because the chains no longer followed the machine" if lasting else ""
     anew = ", and its chains start anew" if lasting else ""
@@ -275,7 +277,7 @@ def describe_failure(check: Check, before: float, update: int, gradient: Gradien
     )
     return (
         f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
-        f"per point, after {before:.2f} at update {update}{because}. The run goes on from that machine with "
-        f"{check.rate_factor:g} of its learning rate{anew}. {remedy} avoids this; `guard=False` turns the "
-        "check off."
+        f"per point, after {check.before:.2f} at update {check.back_to}{because}. The run goes on from that "
+        f"machine with {check.rate_factor:g} of its learning rate{anew}. {remedy} avoids this; `guard=False` "
+        "turns the check off."
     )

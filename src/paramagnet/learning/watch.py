@@ -7,8 +7,8 @@ decide nothing have none, and their checkpoints stay as they were.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from paramagnet.units import FloatArray
 
 _PREFIX = "watch."  # of the names of the arrays in a checkpoint
 _MACHINES = ("sound", "best", "reference")
+_RETURNS = "returns"  # what the run went back to after each failure: update and log-likelihood
 LARGE = 1 << 22  # parameters (32 MB): a larger machine is kept in a file
 
 
@@ -74,6 +75,9 @@ def in_memory(parameters: FloatArray) -> FloatArray:
 class Check:
     """One check of the guard: the log-likelihood of training points with its error, the factor on the
     learning rate from then on, and whether the machine had failed.
+
+    After a failure ``back_to`` is the update of the machine that the run went back to, and ``before`` is the
+    log-likelihood of that machine; None otherwise.
     """
 
     update: int
@@ -81,6 +85,13 @@ class Check:
     error: float
     rate_factor: float
     failed: bool
+    back_to: int | None = None
+    before: float | None = None
+
+    @property
+    def columns(self) -> tuple[float, ...]:
+        """What every check has, as numbers."""
+        return float(self.update), self.log_likelihood, self.error, self.rate_factor, float(self.failed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +126,10 @@ class Watch:
             if kept is not None:
                 arrays[_PREFIX + name], facts[name] = kept.parameters, kept.facts()
         if self.checks:
-            rows = [astuple(check) for check in self.checks]
+            rows = [check.columns for check in self.checks]
             arrays[f"{_PREFIX}checks"] = np.array(rows, dtype=np.float64)
+        if any(check.failed for check in self.checks):
+            facts[_RETURNS] = [[check.back_to, check.before] for check in self.checks if check.failed]
         return arrays, facts
 
     @classmethod
@@ -130,9 +143,22 @@ class Watch:
                     raise ValueError(f"the machine {name!r} must have {size} finite numbers")
                 parameters.setflags(write=False)
                 machines[name] = Kept(parameters, **facts[name])
-        checks = tuple(
+        checks = [
             Check(int(row[0]), float(row[1]), float(row[2]), float(row[3]), bool(row[4]))
             for row in arrays.get(f"{_PREFIX}checks", ())
-        )
-        plain = {name: facts[name] for name in facts if name not in _MACHINES}
-        return cls(**plain, checks=checks, **machines)
+        ]
+        failed = [index for index, check in enumerate(checks) if check.failed]
+        returns = facts.get(_RETURNS, [_best_before(checks[:index]) for index in failed])
+        for index, (update, value) in zip(failed, returns, strict=True):
+            checks[index] = replace(checks[index], back_to=int(update), before=float(value))
+        plain = {name: facts[name] for name in facts if name not in (*_MACHINES, _RETURNS)}
+        return cls(**plain, checks=tuple(checks), **machines)
+
+
+def _best_before(checks: Sequence[Check]) -> tuple[int, float]:
+    """The best of some checks: where checkpoints did not keep yet what a run went back to."""
+    sound = [check for check in checks if not check.failed]
+    if not sound:
+        raise ValueError("the first check of the guard cannot be a failure")
+    best = max(sound, key=lambda check: check.log_likelihood)
+    return best.update, best.log_likelihood
