@@ -6,8 +6,10 @@ from typer.testing import CliRunner
 
 import paramagnet as pm
 from paramagnet.cli import app
+from paramagnet.cli.sample_command import _ACCEPTANCE
 from paramagnet.learning.state import load_checkpoint
 from paramagnet.rbm import RBM
+from paramagnet.sampling.tempering import ACCEPTANCE
 
 
 @pytest.fixture
@@ -59,6 +61,22 @@ def test_sample_by_trajectory_takes_machines_and_checkpoints(folder):
     assert np.array_equal(np.load("a.npy"), expected)
 
 
+def test_sample_with_a_number_of_replicas_and_an_acceptance(folder):
+    machine, early = RBM.load("machine.safetensors"), RBM.load("early.safetensors")
+    common = {"n_steps": 20, "rng": 1}
+    text = run(*SAMPLE, "--method", "tempering", "--n-replicas", 4, "--acceptance", 0.6).stdout
+    assert "(4 replicas, " in text
+    expected = pm.sample(machine, 30, method="tempering", n_replicas=4, acceptance=0.6, **common)
+    assert np.array_equal(np.load("a.npy"), expected)
+    run(*SAMPLE, "--method", "tempering", "--n-replicas", "auto", "--acceptance", 0.9)
+    expected = pm.sample(machine, 30, method="tempering", acceptance=0.9, **common)
+    assert np.array_equal(np.load("a.npy"), expected)
+    run(*SAMPLE, "--method", "trajectory", "--trajectory", "early.safetensors", "--acceptance", 0.9)
+    expected = pm.sample(machine, 30, method="trajectory", trajectory=[early], acceptance=0.9, **common)
+    assert np.array_equal(np.load("a.npy"), expected)
+    assert _ACCEPTANCE == ACCEPTANCE
+
+
 def test_train_by_tempering_and_resume(folder):
     words = (*TRAIN, "--gradient", "tempering", "--chains", 20, "--n-relax", 8, "--acceptance", 0.4)
     result = run(*words, "--epochs", 4, "--out", "whole.safetensors")
@@ -84,6 +102,24 @@ def test_train_by_tempering_and_resume(folder):
         (
             (*SAMPLE, "--method", "tempering", "--path", "x"),
             "`--path` must be 'weights' or 'energy', got 'x'",
+        ),
+        ((*SAMPLE, "--n-replicas", 3), "`--n-replicas` needs `--method tempering`, got 'auto'"),
+        ((*SAMPLE, "--acceptance", 0.4), "`--acceptance` needs `--method tempering`"),
+        (
+            (*SAMPLE, "--method", "trajectory", "--trajectory", "early.safetensors", "--n-replicas", 3),
+            "`--n-replicas` needs `--method tempering`, got 'trajectory'",
+        ),
+        (
+            (*SAMPLE, "--method", "tempering", "--n-replicas", 1),
+            "`--n-replicas` must be an integer of at least 2, got 1",
+        ),
+        (
+            (*SAMPLE, "--method", "tempering", "--n-replicas", "many"),
+            "`--n-replicas` must be 'auto' or an integer of at least 2, got 'many'",
+        ),
+        (
+            (*SAMPLE, "--method", "tempering", "--acceptance", 1),
+            "`--acceptance` must lie between 0 and 1, both excluded, got 1",
         ),
         ((*SAMPLE, "--method", "trajectory", "--trajectory", "no.safetensors"), "The file does not exist"),
         (

@@ -28,6 +28,7 @@ _ARRAYS = (".npy", ".npz", ".csv")
 _SEQUENCES = (".fa", ".fasta")
 _SAMPLES, _COMPLETIONS = 100, 9  # unless told otherwise
 _MOST_IMAGES = 10_000
+_ACCEPTANCE = 0.3  # that of `sample`, without its kernels
 
 
 def sample(
@@ -62,6 +63,16 @@ def sample(
         list[Path] | None,
         typer.Option(help="A machine or a checkpoint of the training run; repeat it, the earliest first."),
     ] = None,
+    n_replicas: Annotated[
+        str,
+        typer.Option(
+            metavar="<int>",
+            help="Machines that tempering goes through; auto takes as few as have --acceptance.",
+        ),
+    ] = "auto",
+    acceptance: Annotated[
+        float, typer.Option(help="Share of accepted swaps that tempering and trajectory are laid out for.")
+    ] = _ACCEPTANCE,
     shape: Annotated[
         str | None, typer.Option(help="Shape of an image, HEIGHTxWIDTH; a square if not given.")
     ] = None,
@@ -121,7 +132,12 @@ def sample(
         raise ValueError("`--clamp` needs `--method gibbs`: exact samples are of all units.")
     if trajectory and method != "trajectory":
         raise ValueError(f"`--trajectory` needs `--method trajectory`, got {method!r}.")
-    for flag, given in (("--base", base is not None), ("--path", scaled != "weights")):
+    for flag, given in (
+        ("--base", base is not None),
+        ("--path", scaled != "weights"),
+        ("--n-replicas", n_replicas != "auto"),
+        ("--acceptance", acceptance != _ACCEPTANCE and method != "trajectory"),
+    ):
         if given and method != "tempering":
             raise ValueError(f"`{flag}` needs `--method tempering`, got {method!r}.")
     rbm, n_threads = RBM.load(model), count_cores()
@@ -152,7 +168,14 @@ def sample(
         else:
             fixed = None if held is None else np.repeat(held, n_samples, axis=0)
             count = n_samples if fixed is None else len(fixed)
-            options = {"path": scaled, "base": base, "trajectory": trajectory, "preparation": preparation}
+            options = {
+                "path": scaled,
+                "base": base,
+                "trajectory": trajectory,
+                "n_replicas": int(n_replicas) if n_replicas.isdecimal() else n_replicas,
+                "acceptance": acceptance,
+                "preparation": preparation,
+            }
             drawn_states, how = _draw_states(rbm, count, method, steps, fixed, seed, options)
         if drawn:
             _draw(out, drawn_states, held, image_shape, columns)
@@ -182,7 +205,7 @@ def _draw_states(
     """States by Markov chains, and how they were made, in words."""
     from paramagnet.cli.console import Bar
     from paramagnet.sampling.chains import sample
-    from paramagnet.sampling.tempering import ACCEPTANCE, check_options, temper
+    from paramagnet.sampling.tempering import check_options, temper
 
     common: dict[str, Any] = {"n_steps": steps, "clamp": clamp, "rng": seed}
     if method not in ("tempering", "trajectory"):
@@ -192,7 +215,8 @@ def _draw_states(
     base = None if options["base"] is None else _read_base(options["base"], rbm, options["preparation"])
     files: list[Path] | None = options["trajectory"]
     machines = None if files is None else [_load_machine(file) for file in files]
-    own = check_options(method, options["path"], base, machines, "auto", ACCEPTANCE)
+    settings = options["n_replicas"], options["acceptance"]
+    own = check_options(method, options["path"], base, machines, *settings)
     with Bar("rounds of tempering") as bar:
         found = temper(rbm, n_samples, progress=bar.show, **common, **(own or {}))
     return found.states, f"samples after {steps} rounds of tempering ({found})"
