@@ -116,7 +116,7 @@ def test_the_installed_command_finds_a_module_of_the_current_folder(folder):
         (("--gradient", "cd", "--pcd"), "`--gradient` must be given without `--exact` and `--pcd`"),
         (("--optimizer", "sgd", "--beta1", 0.8), "`--beta1` is not a setting of Exact and SGD"),
         (("--beta1", "much"), "`--beta1` must be a number, got 'much'"),
-        (("--beta1", 2), "`beta1` must be at least 0 and below 1, got 2.0"),
+        (("--beta1", 2), "`--beta1` must be at least 0 and below 1, got 2.0"),
         (("--n-relax", 5), "`--n-relax` is not a setting of Exact and Adam"),
         (("--n-relax",), "`--n-relax` must be followed by a value"),
         (("--optimizer", "own_classes:RMSprop", "--momentum", 0.5), "`--momentum` is not a .* RMSprop"),

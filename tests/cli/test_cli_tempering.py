@@ -128,7 +128,7 @@ def test_train_by_tempering_and_resume(folder):
         ),
         (
             (*TRAIN, "--epochs", 1, "--out", "d.safetensors", "--gradient", "tempering", "--n-replicas", 1),
-            "`n_replicas` must be an integer of at least 2, got 1",
+            "`--n-replicas` must be an integer of at least 2, got 1",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from paramagnet.cli import app, console
 from paramagnet.cli.console import say, wrap
 from paramagnet.cli.flags import _PYTHON, name_flags
-from paramagnet.learning import ending, verdict
+from paramagnet.learning import ending, resuming, verdict
 from terminals import on_terminal
 
 LONG = (
@@ -157,7 +157,11 @@ def test_tables_on_80_columns_lose_no_number(tmp_path):
 
 def test_notes_of_training_speak_of_flags():
     """The texts that are replaced are those of the library, and nothing of Python is left."""
-    source = inspect.getsource(ending) + re.sub(r'"\n\s+"', "", inspect.getsource(verdict))
+    source = (
+        inspect.getsource(ending)
+        + inspect.getsource(resuming)
+        + re.sub(r'"\n\s+"', "", inspect.getsource(verdict))
+    )
     assert all(words in source for words in _PYTHON)
     note = (
         "but had -1.00 at update 3; `TrainResult.best` is that one. A falling learning rate "

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
+from paramagnet.cli.flags import name_flags
+
 if TYPE_CHECKING:
     from paramagnet._registry import Registry
     from paramagnet.learning.gradients.base import Gradient
@@ -37,6 +39,16 @@ class FieldCommand(TyperCommand):
         given, rest = _take_settings(list(args), flags | {"--help"})
         ctx.meta[_KEY] = given
         return super().parse_args(ctx, rest)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors about settings that were given name their flags."""
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            flags = {name: f"--{name.replace('_', '-')}" for name in given_settings(ctx)}
+            if flags and error.args and isinstance(error.args[0], str):
+                error.args = (name_flags(error.args[0], flags), *error.args[1:])
+            raise
 
 
 def given_settings(ctx: Any) -> dict[str, Any]:

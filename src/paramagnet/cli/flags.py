@@ -37,6 +37,8 @@ _PYTHON = {
     "start from visible_bias='data'": "start from `--visible-bias data`",
     "`sample(method='tempering')`": "`paramagnet sample --method tempering`",
     "train with `Tempering`": "train with `--gradient tempering`",
+    "To change it, start a new run from the machine `state.rbm`.": "To change it, start a new run: leave out "
+    "`--resume`.",
     "; `TrainResult.best` is that one": "",
     "`Adam('linear')`": "`--schedule linear`",
     "`early_stopping=EarlyStopping()`": "`--early-stopping 5`",
