@@ -91,8 +91,13 @@ def test_a_failure_is_found_and_named_and_the_run_ends_better():
     assert result.state.rate_factor == pytest.approx(0.7 ** len(failed))
     assert result.notes == tuple(str(one.message) for one in warned)  # those of the end are warnings, too
     for check in failed:
-        assert f"after {check.before:.2f} at update {check.back_to}, because" in "".join(result.notes)
+        assert f"after {check.before:.2f} at update {check.back_to}" in "".join(result.notes)
         assert check.back_to in [one.update for one in result.checks if not one.failed]
+    told = [note for note in result.notes if note.startswith("Training failed")]
+    assert len(told) == len(failed) > 1
+    for words in ("because the chains", "`guard=False` turns the check off"):  # once is enough
+        assert [words in note for note in told] == [True] + [False] * (len(told) - 1)
+    assert all(note.startswith("Training failed again at update ") for note in told[1:])
     assert all(one.back_to is None and one.before is None for one in result.checks if not one.failed)
     best = log_likelihood(result.best, DATA).value
     assert best >= log_likelihood(result.rbm, DATA).value - 0.3

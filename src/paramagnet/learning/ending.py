@@ -26,7 +26,7 @@ from paramagnet.learning.guard import (
     MOST_POINTS,
     Guard,
     GuardedRun,
-    describe_failure,
+    describe_failures,
 )
 from paramagnet.learning.independent import level_of, level_of_biases
 from paramagnet.learning.likelihood import average, error_of_mean, free_energies, mean_free_energy
@@ -71,7 +71,7 @@ def closing_notes(loop: Loop, state: TrainState, start: RBM | None = None) -> tu
     run = guard or _unguarded(loop)
     fewest = FEWEST_UPDATES if guard is None else min(FEWEST_UPDATES, guard.every)
     loud = loop.judged and state.update >= fewest
-    notes = [describe_failure(check, loop.gradient) for check in state.checks if check.failed]
+    notes = describe_failures(state.checks, loop.gradient)
     told = len(notes)
     kept = best_of(state) if loop.stopping is not None else None
     epoch = state.epoch if kept is None else kept.epoch  # of the machine that is returned

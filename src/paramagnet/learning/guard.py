@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -206,7 +207,7 @@ class GuardedRun:
         if not failed:
             return replace(state, watch=watch)
         assert watch.sound is not None
-        text = describe_failure(check, self.gradient)
+        text = describe_failures(watch.checks, self.gradient)[-1]
         logger.warning(text)
         warnings.warn(text, TrainingWarning, stacklevel=caller_level())
         parameters = in_memory(watch.sound.parameters)
@@ -265,19 +266,23 @@ class GuardedRun:
         )
 
 
-def describe_failure(check: Check, gradient: Gradient) -> str:
-    """A failure in words."""
+def describe_failures(checks: Sequence[Check], gradient: Gradient) -> list[str]:
+    """Every failure of a run in words; what it comes from, and what avoids it, beside the first one only."""
+    failures = [check for check in checks if check.failed]
+    return [_describe_failure(check, gradient, again=index > 0) for index, check in enumerate(failures)]
+
+
+def _describe_failure(check: Check, gradient: Gradient, *, again: bool) -> str:
     lasting = has_lasting_chains(gradient)
-    because = ", because the chains no longer followed the machine" if lasting else ""
-    anew = ", and its chains start anew" if lasting else ""
-    if lasting and gradient.particles() is not None:
+    because = ", because the chains no longer followed the machine" if lasting and not again else ""
+    anew = ", and its chains start anew" if lasting and not again else ""
+    if anew and gradient.particles() is not None:
         anew += ", half of them from the data"
-    remedy = "A smaller or falling learning rate" + (
-        "" if gradient.exact else ", or more sweeps before each update,"
-    )
+    sweeps = "" if gradient.exact else ", or more sweeps before each update,"
+    remedy = f" A smaller or falling learning rate{sweeps} avoids this; `guard=False` turns the check off."
     return (
-        f"Training failed at update {check.update}: its log-likelihood was {check.log_likelihood:.2f} nats "
-        f"per point, after {check.before:.2f} at update {check.back_to}{because}. The run goes on from that "
-        f"machine with {check.rate_factor:g} of its learning rate{anew}. {remedy} avoids this; `guard=False` "
-        "turns the check off."
+        f"Training failed{' again' if again else ''} at update {check.update}: its log-likelihood was "
+        f"{check.log_likelihood:.2f} nats per point, after {check.before:.2f} at update {check.back_to}"
+        f"{because}. The run goes on from that machine with {check.rate_factor:.3g} of its learning rate"
+        f"{anew}.{'' if again else remedy}"
     )
