@@ -508,6 +508,19 @@ def test_the_kernels_of_mnist_are_those_that_differences_names(records):
     assert "All runs at c = -5 and all selections of images above were made with the int16 kernels" in text
 
 
+def test_two_versions_of_the_code_learn_the_same_from_the_same_seeds():
+    rows = json.loads((ROOT / "benchmarks" / "data" / "same_chains.json").read_text(encoding="utf-8"))
+    codes = {}
+    for row in rows:
+        codes.setdefault(row["code"], {})[row["seed"]] = (row["log_likelihood"], row["log_partition"])
+    before, after = codes["0fca0b5"], codes["2106d0f"]
+    assert before.keys() == after.keys() == {0, 1}
+    for seed, values in before.items():
+        assert values == pytest.approx(after[seed], abs=1e-3)
+    text = " ".join((ROOT / "docs" / "differences.md").read_text(encoding="utf-8").split())
+    assert "end within 0.001 nats of each other from each of two seeds" in text
+
+
 def test_the_row_on_the_accuracy_of_mais_is_that_of_the_checks():
     checks = load_checks(RESULTS / FILE)
     ulc, mnist = ([c for c in checks if c.dataset == name] for name in ("ulc", "mnist"))
