@@ -5,27 +5,36 @@
 Each measurement is a process of its own with an empty folder for Numba's cache. The script prints processor
 time, which other work on the machine disturbs less than the time on the clock, and how many functions were
 compiled; of several rounds the smallest. ``--against`` is the ``src`` folder of another checkout, which is
-measured in turn.
+measured in turn; what it cannot do is left out, and the functions that a former version compiled are counted
+like ours.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from ratio import write_json
+
 HERE = Path(__file__).parents[1] / "src"
+Measure = Callable[[Path, str], tuple[float, int] | None]
 
 PREPARED = """
 import time
 import numpy as np
 import paramagnet as pm
 from numba.core import event
-import paramagnet.learning.training, paramagnet.sampling.annealing, paramagnet.exact.sums
+import importlib
+for name in ("learning.training", "sampling.annealing", "exact.sums"):
+    try:
+        importlib.import_module(f"paramagnet.{name}")
+    except ImportError:
+        pass  # a former version
 class Count(event.Listener):
     n = 0
     def on_start(self, happened):
@@ -54,17 +63,19 @@ FIRST = {
 ANSWERS = ("--version", "--help", "beta-max --help", "train --help", "data --help")
 
 
-def first_call(source: Path, code: str) -> tuple[float, int]:
-    """Processor time of a first call, and the functions it compiled."""
+def first_call(source: Path, code: str) -> tuple[float, int] | None:
+    """Processor time of a first call, and the functions it compiled; None where it fails."""
     with tempfile.TemporaryDirectory() as cache:
         variables = os.environ | {"PYTHONPATH": str(source), "NUMBA_CACHE_DIR": cache}
         command = [sys.executable, "-c", PREPARED + code + REPORTED]
-        run = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+        run = subprocess.run(command, env=variables, capture_output=True, text=True, check=source == HERE)
+    if run.returncode:
+        return None
     seconds, n_compiled = run.stdout.split()
     return float(seconds), int(n_compiled)
 
 
-def answer(source: Path, words: str) -> tuple[float, int]:
+def answer(source: Path, words: str) -> tuple[float, int] | None:
     """Processor time of a process of the command line."""
     code = (
         "import os, subprocess, sys\n"
@@ -88,23 +99,27 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     sources = {"here": HERE} | ({"there": options.against.resolve()} if options.against else {})
-    rows = [(name, first_call, code) for name, code in FIRST.items()]
+    rows: list[tuple[str, Measure, str]] = [(name, first_call, code) for name, code in FIRST.items()]
     rows += [(f"paramagnet {words}", answer, words) for words in ANSWERS]
-    results = []
+    results = {}
     for name, measure, what in (row for row in rows if options.only in row[0]):
         best: dict[str, tuple[float, int]] = {}
         for _ in range(options.rounds):
             for place, source in sources.items():
                 found = measure(source, what)
-                best[place] = min(best.get(place, found), found)
-        results.append({"name": name, "seconds": {place: value[0] for place, value in best.items()}})
+                if found is not None:
+                    best[place] = min(best.get(place, found), found)
+        results[name] = {
+            "seconds": {place: seconds for place, (seconds, _) in best.items()},
+            "compiled": {place: n for place, (_, n) in best.items()},
+        }
         shown = "   ".join(
             f"{place} {seconds:6.3f} s" + (f" ({n} compiled)" if n else "")
             for place, (seconds, n) in best.items()
         )
         print(f"{name:34s}{shown}", flush=True)
     if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        write_json(options.json, {"rounds": options.rounds, **results}, "numpy", "numba")
 
 
 if __name__ == "__main__":
