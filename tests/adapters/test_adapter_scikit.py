@@ -458,6 +458,11 @@ def test_hidden_units_of_other_types(hidden, width, bias, recipe):
     assert len(found.get_feature_names_out()) == 6 * width
 
 
-def test_the_transformer_refuses_drelu_units():
-    with pytest.raises(ValueError, match="got drelu units"):
-        RBMTransformer(3, hidden="drelu", random_state=0).fit(np.eye(4))
+def test_drelu_units_have_features_and_a_likelihood():
+    points = np.random.default_rng(0).integers(0, 2, (60, 4)).astype(float)
+    found = RBMTransformer(3, hidden="drelu", random_state=0).fit(points)
+    assert np.isfinite(found.transform(points)).all()
+    assert found.transform(points).shape == (60, 3)
+    log_likelihoods = [found.score_samples(states) for states in (points, list(np.ndindex(2, 2, 2, 2)))]
+    assert log_likelihoods[0].mean() > -4.0 * np.log(2.0)  # fair coins
+    assert np.exp(log_likelihoods[1]).sum() == pytest.approx(1.0, abs=1e-9)  # ln Z is exact
