@@ -25,10 +25,12 @@ from small_sweeps import SPECS, outcome, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends signals")
 
-# The command line, with a state on the disk after every update, in worker processes too.
+# The command line, with a state on the disk after every update, in worker processes too. `train` waits after
+# every update, so that on no machine it ends before the last signal.
 OFTEN = """
 import signal
-from paramagnet.cli import main
+import time
+from paramagnet.cli import main, training_run
 from paramagnet.sweeps import executors; from paramagnet.sweeps import execute as run
 from paramagnet.learning import training
 
@@ -40,6 +42,12 @@ class Often(training.Checkpoint):
         super().__init__(path, seconds=0.0)
 
 
+class Slow(training_run.TrainingBar):
+    def show(self, state):
+        super().show(state)
+        time.sleep(0.002)
+
+
 def prepare_worker(parent):
     prepare(parent)
     run.SAVE_SECONDS = run.LOOK_SECONDS = 0.0
@@ -48,6 +56,7 @@ def prepare_worker(parent):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
     training.Checkpoint = Often
+    training_run.TrainingBar = Slow
     run.SAVE_SECONDS = run.LOOK_SECONDS = 0.0
     executors._prepare_worker = prepare_worker
     main()
