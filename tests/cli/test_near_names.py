@@ -56,7 +56,7 @@ def folder(tmp_path_factory):
         (("data", "fetch", "digit"), "NAME", "digits"),
         (("data", "binarize", "digit", "o.npy"), "IN", "digits"),
         (("data", "binarize", "spins.npy", "o.npy", "--method", "otus"), "--method", "otsu"),
-        (("data", "binarize", "digits", "o.npy", "--per", "featur"), "--per", "feature"),
+        (("data", "binarize", "spins.npy", "o.npy", "--per", "featur"), "--per", "feature"),
     ],
 )
 def test_a_name_like_it_is_proposed(folder, monkeypatch, words, flag, near):
