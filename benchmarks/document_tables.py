@@ -22,6 +22,7 @@ import findings
 import hidden_noise
 import learning_tables
 import mirror_chains
+import mnist_kernels
 import mnist_selections
 import paramagnet as pm
 import toy_flips
@@ -444,6 +445,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "toy-level": lambda: f"{toy_flips.describe_level()}\n",
     "toy-flips": flips,
     "mnist-points": mnist_points,
+    "mnist-kernels": lambda: f"{mnist_kernels.describe_kernels(mnist_kernels.read_pairs())}\n",
     "gain-agreement": lambda: f"{findings.gain_agreement(facts())}\n",
     "table-9": lambda: differences_tables.table_9(facts()).replace("β_max", "β<sub>max</sub>") + "\n",
     "mnist-levels": lambda: differences_tables.mnist_levels(facts()),
