@@ -67,11 +67,22 @@ def make_page(result: StageResult) -> str:
 def make_verdict(result: StageResult, n_races: tuple[int, int]) -> str:
     """How far study and race are; ``n_races`` are the runs that there are and those that are planned."""
     complete = sum(one.n_trials for one in result.settings)
-    return (
+    planned = result.stage.trials * len(result.settings)
+    words = (
         f"Of stage 1 of the study of recipes {result.n_records} of {result.n_planned} runs are there, "
-        f"{complete} of {result.stage.trials * len(result.settings)} trials of a setting are complete; no "
-        f"rule is named from it before all are. Of the race {n_races[0]} of {n_races[1]} runs are there."
+        f"{complete} of {planned} trials of a setting are complete"
     )
+    n_ends = sum(bool(one.extensions) for one in result.settings)
+    if complete < planned:
+        words += "; no rule is named from it before all are."
+    elif n_ends:
+        words += (
+            f". In {n_ends} of {len(result.settings)} settings a rate of the best families is at an end of "
+            "the scan, which therefore has to be extended before rules are named."
+        )
+    else:
+        words += "; rules can be named from it for stage 2."
+    return f"{words} Of the race {n_races[0]} of {n_races[1]} runs are there."
 
 
 def fill_verdict(text: str, verdict: str) -> str:

@@ -21,7 +21,7 @@ from studies.recipe.analysis import (
 )
 from studies.recipe.losses import power_to_see
 from studies.recipe.plan import MOST_NAMED, Rule, Stage, _named_rules, read_stage
-from studies.recipe.report import main, make_page
+from studies.recipe.report import main, make_page, make_verdict
 from studies.recipe.run import make_parser, stages
 from studies.starts.contest import RULES
 
@@ -96,6 +96,15 @@ def test_a_best_rate_at_an_end_extends_the_scan(best: float, further: float) -> 
     assert {item.rate for item in found} == {best}
     assert found[0].further == pytest.approx(further)
     assert judge(small_stage(rates=(1.0,)), ends_of(small_stage(rates=(1.0,)))).settings[0].extensions == ()
+
+
+def test_the_verdict_says_what_keeps_rules_from_being_named() -> None:
+    stage = small_stage(n_rules=7)
+    inside, at_an_end = judge(stage, ends_of(stage)), judge(stage, ends_of(stage, 10.0))
+    assert "rules can be named from it for stage 2. Of the race 1 of 9" in make_verdict(inside, (1, 9))
+    assert "In 2 of 2 settings a rate of the best families is at an end" in make_verdict(at_an_end, (1, 9))
+    lost = {key: value for key, value in ends_of(stage).items() if key != (stage.rules[4], 1)}
+    assert "no rule is named from it before all are" in make_verdict(judge(stage, lost), (1, 9))
 
 
 def test_only_complete_trials_count() -> None:
